@@ -1,0 +1,59 @@
+"""What an assignor is: a name and one method. Custom classes need to import nothing to be one.
+
+Given      a Group
+Returns    member id -> topic -> partitions; ours answer with an Assignment, any mapping will do
+Reference  ConsumerPartitionAssignor in Apache Kafka; the two optional hooks carry its names
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
+
+from assignors.model import Group
+
+
+class RebalanceProtocol(StrEnum):
+    """How members go from one assignment to the next; a group can only mix assignors that share one."""
+
+    EAGER = "eager"
+    COOPERATIVE = "cooperative"
+
+
+class AssignorError(Exception):
+    """The assignor gives no answer for this group. For Kafka's own, `java_exception` names what Java throws."""
+
+    def __init__(self, message: str, *, path: str = "group", java_exception: str | None = None) -> None:
+        super().__init__(message)
+        self.path = path
+        self.java_exception = java_exception
+
+
+@runtime_checkable
+class Assignor(Protocol):
+    """Required of every assignor. Optional attributes, read with their default when absent:
+
+    promises: Collection[str] = ()
+        What the property kit holds the class to: "balanced", "per-topic-balanced", "load-balanced", "sticky",
+        "minimal-moves", "cooperative", "rack-aware". Everybody is held to "valid", "deterministic" and "pure".
+    supported_protocols: Sequence[RebalanceProtocol] = (EAGER,)
+        Best first, as Java's supportedProtocols().
+    subscription_user_data(self, topics: Collection[str]) -> bytes | None
+        Bytes that this member sends with its subscription.
+    on_assignment(self, assignment: Mapping[str, Sequence[int]], generation: int) -> None
+        Called in every member once it has been given its share.
+    """
+
+    name: str
+
+    def assign(self, group: Group) -> Mapping[str, Mapping[str, Sequence[int]]]: ...
+
+
+def promises_of(assignor: object) -> Collection[str]:
+    return tuple(getattr(assignor, "promises", ()))
+
+
+def supported_protocols_of(assignor: object) -> Sequence[RebalanceProtocol]:
+    protocols = getattr(assignor, "supported_protocols", (RebalanceProtocol.EAGER,))
+    return tuple(RebalanceProtocol(protocol) for protocol in protocols)

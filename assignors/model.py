@@ -1,0 +1,230 @@
+"""What an assignor is given and what it answers: topics, members, a group, an assignment.
+
+Given      topics with partition counts, members with subscriptions and what they own
+Returns    nothing by itself; these are values, frozen, compared and printed by what they hold
+Compact    inside, a partition is one int (`Layout`): a share is a sequence of ints, and sorting by (topic, partition)
+           is sorting ints. What a caller sees looks like a mapping of lists, and is built only when it is looked at:
+           one small list per topic and member is what costs most in a large answer.
+Start at   Group, then Assignment
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+EMPTY: Mapping[str, Sequence[int]] = MappingProxyType({})
+
+
+def java_string_order(text: str) -> bytes:
+    """Sort key of java.lang.String: by UTF-16 unit, so characters above U+FFFF come before U+E000..U+FFFF."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def in_java_order(names: Iterable[str]) -> list[str]:
+    names = list(names)
+    # ASCII sorts alike by code point and by UTF-16 unit, and the plain sort is far faster.
+    if all(name.isascii() for name in names):
+        return sorted(names)
+    return sorted(names, key=java_string_order)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    partitions: int
+    racks: tuple[tuple[str, ...], ...] | None = None
+    """Per partition, the racks of all its replicas, in sync or not."""
+    load: tuple[float, ...] | None = None
+    """Per partition, whatever the user balances by: lag, or records a second."""
+    id: str | None = None
+    """Kafka's base64 topic id; the answer of the server's uniform assignor depends on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    topics: tuple[str, ...] = ()
+    """As subscribed: order and duplicates kept, because Java's sticky assignors see both."""
+    owned: Mapping[str, Sequence[int]] = EMPTY
+    generation: int | None = None
+    """The generation in which `owned` was given; absent counts as -1."""
+    instance_id: str | None = None
+    rack: str | None = None
+    capacity: float = 1.0
+    claim_generation: int | None = None
+    """The generation in the assignor's own user data where it differs from `generation`: clients that speak
+    subscription versions below 2 send only that one."""
+
+
+class Layout:
+    """Numbers the partitions of a set of topics: partition p of topic i is `starts[i] + p`, topics in Java's order."""
+
+    __slots__ = ("counts", "index", "names", "starts", "total")
+
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self.names = in_java_order(counts)
+        self.counts = [counts[name] for name in self.names]
+        self.starts: list[int] = []
+        total = 0
+        for count in self.counts:
+            self.starts.append(total)
+            total += count
+        self.total = total
+        self.index = {name: i for i, name in enumerate(self.names)}
+
+    def topic_of(self, number: int) -> int:
+        return bisect_right(self.starts, number) - 1
+
+    def partition_of(self, number: int) -> tuple[str, int]:
+        topic = self.topic_of(number)
+        return self.names[topic], number - self.starts[topic]
+
+    def by_topic(self, numbers: Iterable[int]) -> dict[str, list[int]]:
+        """Topics in Java's order, each with its partitions ascending; topics without any are left out."""
+        found: dict[str, list[int]] = {}
+        names, starts, counts = self.names, self.starts, self.counts
+        end = -1
+        for number in sorted(numbers):
+            if number >= end:
+                topic = bisect_right(starts, number) - 1
+                # bisect lands on the last of several topics that start here: the only one that is not empty
+                start = starts[topic]
+                end = start + counts[topic]
+                partitions = found[names[topic]] = []
+            partitions.append(number - start)
+        return found
+
+    def numbers_of(self, owned: Mapping[str, Sequence[int]]) -> list[int] | None:
+        """The numbers of these partitions in their order, or None when one of them does not exist here."""
+        numbers: list[int] = []
+        for name, partitions in owned.items():
+            topic = self.index.get(name)
+            if topic is None:
+                return None
+            if partitions:
+                if min(partitions) < 0 or max(partitions) >= self.counts[topic]:
+                    return None
+                start = self.starts[topic]
+                numbers += [start + partition for partition in partitions] if start else partitions
+        return numbers
+
+
+class Share(Mapping[str, Sequence[int]]):
+    """One member's partitions: a mapping of topic to sorted partitions that is built when first looked at."""
+
+    __slots__ = ("_by_topic", "layout", "numbers")
+
+    def __init__(self, layout: Layout, numbers: Sequence[int]) -> None:
+        self.layout = layout
+        self.numbers = numbers
+        self._by_topic: dict[str, list[int]] | None = None
+
+    def _mapping(self) -> dict[str, list[int]]:
+        if self._by_topic is None:
+            self._by_topic = self.layout.by_topic(self.numbers)
+        return self._by_topic
+
+    def __getitem__(self, topic: str) -> Sequence[int]:
+        return self._mapping()[topic]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._mapping())
+
+    def __len__(self) -> int:
+        return len(self._mapping())
+
+    def __bool__(self) -> bool:
+        return bool(self.numbers)
+
+    def __repr__(self) -> str:
+        return f"Share({self._mapping()})"
+
+
+class Assignment(Mapping[str, Mapping[str, Sequence[int]]]):
+    """Who got what: member id to topic to sorted partitions.
+
+    `numbers` is the compact form. `beyond` holds the few members whose share cannot be numbered: Java's sticky
+    assignors let a member keep a claim on a partition that does not exist, and so do ours.
+    """
+
+    __slots__ = ("_views", "beyond", "layout", "numbers")
+
+    def __init__(
+        self,
+        layout: Layout,
+        numbers: Mapping[str, Sequence[int]],
+        beyond: Mapping[str, Mapping[str, Sequence[int]]] | None = None,
+    ) -> None:
+        self.layout = layout
+        self.numbers = numbers
+        self.beyond = beyond or {}
+        self._views: dict[str, Mapping[str, Sequence[int]]] = {}
+
+    def __getitem__(self, member: str) -> Mapping[str, Sequence[int]]:
+        view = self._views.get(member)
+        if view is None:
+            view = self.beyond.get(member)
+            if view is None:
+                view = Share(self.layout, self.numbers[member])
+            self._views[member] = view
+        return view
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.numbers
+        yield from (member for member in self.beyond if member not in self.numbers)
+
+    def __len__(self) -> int:
+        return len(self.numbers) + sum(member not in self.numbers for member in self.beyond)
+
+    def __repr__(self) -> str:
+        return f"Assignment({ {member: dict(share) for member, share in self.items()} })"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What an assignor sees. Members stand in their order of arrival: Java's answers depend on it."""
+
+    topics: Mapping[str, Topic]
+    members: Mapping[str, Member]
+    _layout: Layout | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "topics", MappingProxyType(dict(self.topics)))
+        object.__setattr__(self, "members", MappingProxyType(dict(self.members)))
+
+    @property
+    def layout(self) -> Layout:
+        """All listed topics, subscribed or not, so that groups that differ only in members share one layout."""
+        if self._layout is None:
+            counts = {name: topic.partitions for name, topic in self.topics.items()}
+            object.__setattr__(self, "_layout", Layout(counts))
+        assert self._layout is not None
+        return self._layout
+
+    def with_members(self, members: Mapping[str, Member]) -> Group:
+        """The same topics under other members, the layout kept."""
+        return Group(self.topics, members, self.layout)
+
+    def after(self, assignment: Mapping[str, Mapping[str, Sequence[int]]], generation: int) -> Group:
+        """The group as it rejoins once everybody holds what the assignment gave."""
+        return self.with_members(
+            {
+                member_id: replace(
+                    member,
+                    owned=assignment.get(member_id, EMPTY),
+                    generation=generation,
+                    claim_generation=None,
+                )
+                for member_id, member in self.members.items()
+            }
+        )
+
+
+def owned_numbers(layout: Layout, member: Member) -> Sequence[int] | None:
+    """A member's claims as numbers, free of charge when they came from an assignment over the same layout;
+    None when a claim is on a partition that does not exist."""
+    owned = member.owned
+    if isinstance(owned, Share) and owned.layout is layout:
+        return owned.numbers
+    return layout.numbers_of(owned)

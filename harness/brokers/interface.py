@@ -1,0 +1,101 @@
+"""What every provider of a Kafka cluster offers, so that a caller need not know which one it has.
+
+Given      a number of nodes, a BrokerConfig, a Kafka version
+Returns    a Cluster: an address to connect to, and faults to inject into single nodes
+Invariant  closing a cluster leaves nothing behind: no process, container, network or temp folder
+Start at   Cluster; the providers are jvm.py, containers.py, external.py and mock.py
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+    from typing import Self
+
+
+class BrokerError(Exception):
+    """No cluster, or a fault that could not be injected; the message is one line, made to be shown with exit code 2."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.split()))
+
+
+class Cluster(ABC):
+    """A running Kafka cluster; also a context manager that closes it."""
+
+    provider: str
+    """Which provider it came from: `jvm`, `testcontainers`, `external` or `mock`."""
+
+    kafka_version: str | None
+    """What it runs, where the provider knows."""
+
+    lacks: Mapping[str, str] = {}
+    """Features it cannot do, each with the reason: the keys are those of FEATURES."""
+
+    @property
+    @abstractmethod
+    def bootstrap(self) -> str:
+        """`host:port,...` of every node, for `bootstrap.servers`; it stays the same when nodes restart."""
+
+    @property
+    @abstractmethod
+    def node_ids(self) -> tuple[int, ...]: ...
+
+    @abstractmethod
+    def stop(self, node: int) -> None:
+        """An orderly shutdown: leadership is handed over first. Returns when the node is down."""
+
+    @abstractmethod
+    def kill(self, node: int) -> None:
+        """kill -9. Returns when the node is dead."""
+
+    @abstractmethod
+    def pause(self, node: int) -> None:
+        """Freeze the node: its connections stay open and nobody answers, as in a long garbage collection."""
+
+    @abstractmethod
+    def resume(self, node: int) -> None: ...
+
+    @abstractmethod
+    def restart(self, node: int) -> None:
+        """Start a stopped or killed node again on its old storage (a running one is stopped first).
+
+        Returns when the cluster is ready, that is as wait_ready does.
+        """
+
+    @abstractmethod
+    def coordinator_of(self, group: str) -> int:
+        """The id of the node that coordinates this group now."""
+
+    @abstractmethod
+    def wait_ready(self, timeout_s: float = 60.0) -> None:
+        """Until all nodes that should run are in the metadata and every partition is back in full ISR."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Remove everything; safe to call twice."""
+
+    def check_node(self, node: int) -> None:
+        if node not in self.node_ids:
+            raise BrokerError(f"no node {node} in this cluster: it has {', '.join(map(str, self.node_ids))}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+FEATURES = {
+    "faults": "stop, kill, pause, resume and restart a node",
+    "fail-over": "a group goes on when the node that coordinates it dies",
+    "durable": "records survive the restart of a node",
+    "server-assignors": "target assignments are made by Kafka's own uniform and range assignors",
+    "config": "broker settings (BrokerConfig) are applied",
+}
