@@ -46,7 +46,7 @@ class Topic:
 class Member:
     topics: tuple[str, ...] = ()
     """As subscribed: order and duplicates kept, because Java's sticky assignors see both."""
-    owned: Mapping[str, Sequence[int]] = EMPTY
+    owned: Mapping[str, Sequence[int]] = field(default_factory=lambda: EMPTY)
     generation: int | None = None
     """The generation in which `owned` was given; absent counts as -1."""
     instance_id: str | None = None
@@ -113,11 +113,13 @@ class Layout:
 class Share(Mapping[str, Sequence[int]]):
     """One member's partitions: a mapping of topic to sorted partitions that is built when first looked at."""
 
-    __slots__ = ("_by_topic", "layout", "numbers")
+    __slots__ = ("_by_topic", "layout", "numbers", "origin")
 
-    def __init__(self, layout: Layout, numbers: Sequence[int]) -> None:
+    def __init__(self, layout: Layout, numbers: Sequence[int], origin: Assignment | None = None) -> None:
         self.layout = layout
         self.numbers = numbers
+        self.origin = origin
+        """The assignment it comes from: shares of one assignment are known to be disjoint without a look inside."""
         self._by_topic: dict[str, list[int]] | None = None
 
     def _mapping(self) -> dict[str, list[int]]:
@@ -144,21 +146,25 @@ class Share(Mapping[str, Sequence[int]]):
 class Assignment(Mapping[str, Mapping[str, Sequence[int]]]):
     """Who got what: member id to topic to sorted partitions.
 
-    `numbers` is the compact form. `beyond` holds the few members whose share cannot be numbered: Java's sticky
+    `numbers` is the compact form. `complete` says that every partition of the layout is in exactly one share: the
+    next rebalance then finds what is free by looking at who left instead of at every partition. `beyond` holds the few members whose share cannot be numbered: Java's sticky
     assignors let a member keep a claim on a partition that does not exist, and so do ours.
     """
 
-    __slots__ = ("_views", "beyond", "layout", "numbers")
+    __slots__ = ("_views", "beyond", "complete", "layout", "numbers")
 
     def __init__(
         self,
         layout: Layout,
         numbers: Mapping[str, Sequence[int]],
         beyond: Mapping[str, Mapping[str, Sequence[int]]] | None = None,
+        *,
+        complete: bool = False,
     ) -> None:
         self.layout = layout
         self.numbers = numbers
         self.beyond = beyond or {}
+        self.complete = complete
         self._views: dict[str, Mapping[str, Sequence[int]]] = {}
 
     def __getitem__(self, member: str) -> Mapping[str, Sequence[int]]:
@@ -166,7 +172,7 @@ class Assignment(Mapping[str, Mapping[str, Sequence[int]]]):
         if view is None:
             view = self.beyond.get(member)
             if view is None:
-                view = Share(self.layout, self.numbers[member])
+                view = Share(self.layout, self.numbers[member], self)
             self._views[member] = view
         return view
 

@@ -1,0 +1,65 @@
+# Two commands for a newcomer: `make demo` and `make test`. Each sets up all it needs; a second call starts in seconds.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# `make test PYTEST_ARGS="tests/assignors -k sticky"` runs a part.
+PYTEST_ARGS ?=
+
+.PHONY: demo test lint unit test-deep bench format kafka-image clean help
+
+help:
+	@echo "make demo         the main job on sample data; needs Python 3.11+ only"
+	@echo "make test         lint, types, layers and every test this machine can run; lists what did not run and why"
+	@echo "make test-deep    the long proofs (MINUTES=30)"
+	@echo "make bench        speed as ratios against named peers"
+	@echo "make kafka-image  a local apache/kafka image from the machine's Java and Maven, nothing pulled"
+	@echo "make format       let ruff format the code"
+	@echo "make clean        remove .venv and caches"
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit("make: Python 3.11 or newer is needed, $(PYTHON) is " + sys.version.split()[0] + "; name another with PYTHON=...") if sys.version_info < (3, 11) else None'
+	@echo "setting up $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.base: $(VENV)/.python pyproject.toml
+	@echo "installing rebalance-lab ..."
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.python pyproject.toml
+	@echo "installing rebalance-lab with all its extras (a minute or two, once) ..."
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.base
+
+demo: $(VENV)/.base
+	@$(BIN)/python examples/side_by_side.py
+
+test: lint unit
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.dev
+	@$(BIN)/python -m harness.machine
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+MINUTES ?= 30
+test-deep: $(VENV)/.dev
+	$(BIN)/python -m tests.conformance.deep --minutes $(MINUTES)
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.assignors
+
+kafka-image: $(VENV)/.dev
+	$(BIN)/python -m harness.brokers.local_image
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,97 @@
+"""The command `rebalance-lab`: its options, its errors, its exit codes.
+
+0 good, 1 the answer is no (a counterexample, a broken invariant), 2 bad input with one clear line on stderr.
+Bodies live in api/commands/ and are imported when called: starting `assign` must not cost what `sweep` needs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Optional, cast
+
+import typer
+
+from api.terminal import BadInput
+
+UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
+"""Typer keeps click's class to itself; a wrong option should be one line like any other bad input."""
+
+app = typer.Typer(
+    name="rebalance-lab",
+    help="A wind tunnel for Kafka consumer groups: what an assignor, a protocol and a deploy cost, before production.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+broker_app = typer.Typer(help="Real Kafka clusters on tap.", no_args_is_help=True)
+app.add_typer(broker_app, name="broker")
+
+InputFile = Annotated[str, typer.Argument(metavar="[FILE|-]", help="A JSON file, or - for standard input.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    ctx: typer.Context,
+    show: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    if show:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"rebalance-lab {installed('rebalance-lab')}")
+        raise typer.Exit
+
+
+@app.command()
+def assign(
+    file: InputFile = "-",
+    strategy: Annotated[
+        Optional[str],  # noqa: UP045 - typer reads this at run time
+        typer.Option("--strategy", "-s", help="Such as classic/sticky; wins over the request's own."),
+    ] = None,
+    as_json: AsJson = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say in words why each partition went there.")] = False,
+    optimum: Annotated[bool, typer.Option("--optimum", help="Compute the exact optimum and the gap to it.")] = False,
+    diff: Annotated[
+        Optional[tuple[str, str]],  # noqa: UP045
+        typer.Option("--diff", metavar="A B", help="Two strategies side by side."),
+    ] = None,
+) -> None:
+    """Assign a group's partitions exactly as Kafka would.
+
+    The input is {"strategy": ..., "group": ...}, a bare group, or {"requests": [...]} for many at once.
+    """
+    from api.commands.assign import assign_command
+
+    assign_command(file, strategy, as_json=as_json, explain=explain, optimum=optimum, diff=diff)
+
+
+def main() -> None:
+    """The console script. Whatever a user can cause ends as one line; only our own bugs end in a traceback."""
+    from assignors.interface import AssignorError
+    from assignors.json_contract import ContractError
+
+    # A custom assignor lies where the user is.
+    sys.path.insert(0, os.getcwd())
+    try:
+        sys.exit(app(standalone_mode=False))
+    except typer.Abort:
+        sys.exit(130)
+    except UsageError as error:
+        fail(error.format_message() or "name a command; --help lists them")
+    except (BadInput, ContractError) as error:
+        fail(str(error))
+    except AssignorError as error:
+        fail(f"{error.path}: {error}")
+    except BrokenPipeError:  # `rebalance-lab ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def fail(message: str) -> None:
+    sys.stderr.write("rebalance-lab: " + " ".join(message.split()) + "\n")
+    raise SystemExit(2)
+
+
+if __name__ == "__main__":
+    main()

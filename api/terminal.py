@@ -1,0 +1,56 @@
+"""What the commands share at a terminal: reading a file or standard input, bad input as one line, compact ranges."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class BadInput(Exception):
+    """Shown as one line on standard error; the process ends with exit code 2."""
+
+
+def read_input(file: str) -> bytes:
+    """A file's bytes, or standard input for `-`."""
+    if file == "-":
+        if sys.stdin.isatty():
+            raise BadInput("no input: name a FILE, or pipe JSON into the command")
+        return sys.stdin.buffer.read()
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise BadInput(f"{file}: {error.strerror or error}") from error
+
+
+def print_json(value: Any) -> None:
+    import json
+
+    json.dump(value, sys.stdout, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=False)
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """`0-3 7 9-10`: a share of hundreds of partitions on one line."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return " ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+def share_text(share: dict[str, Sequence[int]] | Any) -> str:
+    """A member's partitions as people write them: `orders 0-3, payments 1`."""
+    return ", ".join(f"{topic} {ranges(partitions)}" for topic, partitions in share.items() if partitions)

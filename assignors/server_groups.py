@@ -1,0 +1,73 @@
+"""What both server-side assignors (KIP-848) read from a group: topic ids, subscription type, current assignments.
+
+Given      a Group; a member's `owned` is its current target assignment
+Returns    the views that org.apache.kafka.coordinator.group.modern builds for its assignors
+Reference  TargetAssignmentBuilder, TopicIds and SubscriptionType in Apache Kafka
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+
+from assignors.java_order import capacity_of_set_copy, put_order, string_hashes, uuid_hash
+from assignors.model import Group, Layout, Member, owned_numbers
+
+Uuid = tuple[int, int]
+"""Most and least significant 64 bits, signed: Java compares them so."""
+
+
+def topic_ids(group: Group) -> list[Uuid]:
+    """Ids by layout index. A topic without one gets its number among all sorted names: 0 above, 1... below."""
+    ids: list[Uuid] = []
+    for number, name in enumerate(group.layout.names, start=1):
+        text = group.topics[name].id
+        ids.append((0, number) if text is None else decode_uuid(text))
+    return ids
+
+
+def decode_uuid(text: str) -> Uuid:
+    data = base64.urlsafe_b64decode(text + "==")
+    return int.from_bytes(data[:8], signed=True), int.from_bytes(data[8:], signed=True)
+
+
+def is_homogeneous(members: Mapping[str, Member]) -> bool:
+    """Everybody names the same topics, in any order, existing or not."""
+    first: tuple[str, ...] | None = None
+    for member in members.values():
+        if first is None:
+            first = member.topics
+        elif member.topics is not first and set(member.topics) != set(first):
+            return False
+    return True
+
+
+def subscribed_in_java_order(group: Group, topics: Sequence[str], ids: Sequence[Uuid]) -> list[int]:
+    """Layout indices of these topics as the homogeneous builder walks them: a set of ids copied from a set of names.
+
+    Names that do not exist are skipped, but have already made both tables larger.
+    """
+    names = list(dict.fromkeys(topics))
+    by_name = [names[i] for i in put_order(string_hashes(names), capacity_of_set_copy(len(topics)))]
+    index = group.layout.index
+    known = [index[name] for name in by_name if name in index]
+    hashes = [uuid_hash(*ids[topic]) for topic in known]
+    return [known[i] for i in put_order(hashes, capacity_of_set_copy(len(names)))]
+
+
+def widened(group: Group) -> Layout:
+    """A layout with room for claims on partitions that do not exist: the homogeneous builder lets members keep them."""
+    counts = {name: topic.partitions for name, topic in group.topics.items()}
+    for member in group.members.values():
+        for name, partitions in member.owned.items():
+            if name in counts and partitions:
+                counts[name] = max(counts[name], max(partitions) + 1)
+    return Layout(counts)
+
+
+def known_numbers(layout: Layout, member: Member) -> Sequence[int] | None:
+    """A member's claims on topics that exist; None when one is on a partition beyond the layout."""
+    numbers = owned_numbers(layout, member)
+    if numbers is None:
+        return layout.numbers_of({name: ps for name, ps in member.owned.items() if name in layout.index})
+    return numbers

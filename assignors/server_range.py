@@ -1,0 +1,26 @@
+"""The broker's range (KIP-848): per topic one contiguous block for each subscriber; what is owned plays no part.
+
+Given      a group
+Returns    an assignment whose counts per topic differ by at most one; unlike the client's range it ignores racks
+Reference  org.apache.kafka.coordinator.group.assignor.RangeAssignor of Apache Kafka 4.3.1
+"""
+
+from __future__ import annotations
+
+from assignors.model import Assignment, Group
+from assignors.range import give_blocks, topics_alike
+from assignors.subscribers import static_members_first, subscribers_by_topic
+
+
+class ServerRangeAssignor:
+    name = "range"
+    promises = ("per-topic-balanced",)
+
+    def assign(self, group: Group) -> Assignment:
+        ids = static_members_first(group.members)
+        layout = group.layout
+        subscribers = subscribers_by_topic(layout, [group.members[member_id].topics for member_id in ids])
+        shares: list[list[int]] = [[] for _ in ids]
+        for alike in topics_alike(layout, subscribers):
+            give_blocks(layout, alike, subscribers[alike[0]], shares)
+        return Assignment(layout, dict(zip(ids, shares, strict=True)))

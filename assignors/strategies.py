@@ -1,0 +1,126 @@
+"""Strategies: a protocol and an assignor by name, such as `classic/sticky` or `consumer/uniform+static`.
+
+Given      the text a person wrote
+Returns    a Strategy, and from it the assignor; an assignor's module is imported only when it is asked for, so that
+           a command starts without the nine it does not use
+Start at   parse_strategy, load_assignor
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from assignors.interface import Assignor, AssignorError
+from assignors.json_contract import ContractError, shown
+from assignors.model import Group
+
+BUILT_IN: Mapping[str, tuple[str, str]] = {
+    "classic/range": ("assignors.range", "RangeAssignor"),
+    "classic/roundrobin": ("assignors.round_robin", "RoundRobinAssignor"),
+    "classic/sticky": ("assignors.sticky", "StickyAssignor"),
+    "classic/cooperative-sticky": ("assignors.cooperative_sticky", "CooperativeStickyAssignor"),
+    "classic/load-aware": ("assignors.load_aware", "LoadAwareAssignor"),
+    "consumer/range": ("assignors.server_range", "ServerRangeAssignor"),
+    "consumer/uniform": ("assignors.server_uniform", "UniformAssignor"),
+}
+
+SHORT = {"range": "classic/range"} | {
+    name.split("/")[1]: name for name in BUILT_IN if name not in ("classic/range", "consumer/range")
+}
+"""An assignor's name alone. `range` exists in both protocols and means the one that nearly every group runs."""
+
+PROTOCOLS = ("classic", "consumer")
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    protocol: str
+    assignor: str
+    """Kafka's name of it, or `package.module:Class`."""
+    static: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.protocol}/{self.assignor}{'+static' if self.static else ''}"
+
+    @property
+    def is_custom(self) -> bool:
+        return ":" in self.assignor
+
+
+def parse_strategy(text: str, path: str = "strategy") -> Strategy:
+    name = text.removesuffix("+static")
+    name = SHORT.get(name, name)
+    protocol, slash, assignor = name.partition("/")
+    custom = slash and protocol in PROTOCOLS and ":" in assignor
+    if name not in BUILT_IN and not custom:
+        raise ContractError(
+            path, f"unknown strategy {shown(text)}; known: {', '.join(BUILT_IN)}, or classic/package.module:Class"
+        )
+    return Strategy(protocol, assignor, static=text.endswith("+static"))
+
+
+def load_assignor(strategy: Strategy, path: str = "strategy") -> Assignor:
+    """A new instance: sticky's memory of generations is an instance's own."""
+    if strategy.is_custom:
+        return load_custom(strategy.assignor, path)
+    module, name = BUILT_IN[f"{strategy.protocol}/{strategy.assignor}"]
+    return cast(Assignor, getattr(importlib.import_module(module), name)())
+
+
+def load_custom(target: str, path: str = "strategy") -> Assignor:
+    """An instance of `package.module:Class`, or one line on why there is none."""
+    module_name, _, class_name = target.partition(":")
+    try:
+        found: object = importlib.import_module(module_name)
+        for part in class_name.split("."):
+            found = getattr(found, part)
+    except ImportError as error:
+        raise ContractError(path, f"{module_name} cannot be imported: {error}") from error
+    except (AttributeError, ValueError) as error:
+        raise ContractError(path, f"{target} cannot be found: {error}") from error
+    except Exception as error:  # a stranger's module may raise anything while it is imported
+        raise ContractError(path, f"{module_name} raised {type(error).__name__} on import: {error}") from error
+    try:
+        assignor = found() if isinstance(found, type) else found
+    except Exception as error:  # likewise its constructor
+        raise ContractError(path, f"{target} cannot be made without arguments: {error}") from error
+    if not callable(getattr(assignor, "assign", None)):
+        raise ContractError(path, f"{target} has no method assign(group)")
+    return cast(Assignor, assignor)
+
+
+def run_assignor(assignor: Assignor, group: Group) -> Mapping[str, Mapping[str, Sequence[int]]]:
+    """The assignor's answer; a stranger's mistakes come back as AssignorError with one line each."""
+    if type(assignor).__module__.split(".")[0] == "assignors":
+        return assignor.assign(group)
+    name = type(assignor).__qualname__
+    try:
+        answer = assignor.assign(group)
+    except Exception as error:  # whatever a custom class raises is a finding about it
+        raise AssignorError(f"{name}.assign raised {type(error).__name__}: {error}") from error
+    problem = shape_problem(answer)
+    if problem:
+        raise AssignorError(f"{name}.assign returned {problem}")
+    return answer
+
+
+def shape_problem(answer: object) -> str | None:
+    """What keeps this from being member -> topic -> partitions; whether it is a good assignment is another question."""
+    if not isinstance(answer, Mapping):
+        return f"a {type(answer).__name__}, not a mapping of member to topics"
+    for member, share in answer.items():
+        if not isinstance(member, str):
+            return f"{member!r} as a member id"
+        if not isinstance(share, Mapping):
+            return f"a {type(share).__name__} for member {member!r}, not a mapping of topic to partitions"
+        for topic, partitions in share.items():
+            if not isinstance(topic, str):
+                return f"{topic!r} as a topic of member {member!r}"
+            if isinstance(partitions, str | bytes) or not isinstance(partitions, Sequence):
+                return f"a {type(partitions).__name__} for {topic!r} of member {member!r}, not a list of partitions"
+            if not all(type(partition) is int for partition in partitions):
+                return f"a partition of {topic!r} that is not an int, for member {member!r}"
+    return None
