@@ -67,6 +67,43 @@ def assign(
     assign_command(file, strategy, as_json=as_json, explain=explain, optimum=optimum, diff=diff)
 
 
+@broker_app.command("up")
+def broker_up(
+    provider: Annotated[
+        str, typer.Option("--provider", help="auto, testcontainers, jvm, external or mock.", metavar="NAME")
+    ] = "auto",
+    nodes: Annotated[int, typer.Option("--nodes", help="1 or 3.")] = 1,
+    kafka_version: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--kafka-version", help="Such as 4.3.1."),
+    ] = None,
+    port: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--port", help="The first node's port; the others follow. Free ports are chosen without it."),
+    ] = None,
+    bootstrap: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--bootstrap", help="For the provider external: the address of a cluster that runs."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Hold a Kafka cluster until Ctrl-C and print its bootstrap address. Nothing is left behind."""
+    from api.commands.broker import broker_up_command
+
+    broker_up_command(provider, nodes, kafka_version, port, bootstrap, as_json=as_json)
+
+
+@app.command()
+def play(file: InputFile = "-", as_json: AsJson = False) -> None:
+    """Play a timed list of requests to a coordinator and show what it answers, and when.
+
+    The input is a sequence, {"protocol": "classic", "steps": [...]}, or {"sequences": [...]} for many at once.
+    """
+    from api.commands.play import play_command
+
+    play_command(file, as_json=as_json)
+
+
 def main() -> None:
     """The console script. Whatever a user can cause ends as one line; only our own bugs end in a traceback."""
     from assignors.interface import AssignorError

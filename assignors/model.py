@@ -11,8 +11,9 @@ Start at   Group, then Assignment
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from types import MappingProxyType
 
 EMPTY: Mapping[str, Sequence[int]] = MappingProxyType({})
@@ -79,6 +80,13 @@ class Layout:
     def partition_of(self, number: int) -> tuple[str, int]:
         topic = self.topic_of(number)
         return self.names[topic], number - self.starts[topic]
+
+    def partition_key(self) -> Callable[[int], int]:
+        """Sort key: a number's partition. Topics of one size, the usual case, need no table for it."""
+        sizes = set(self.counts) - {0}
+        if len(sizes) == 1:
+            return sizes.pop().__rmod__
+        return list(chain.from_iterable(map(range, self.counts))).__getitem__
 
     def by_topic(self, numbers: Iterable[int]) -> dict[str, list[int]]:
         """Topics in Java's order, each with its partitions ascending; topics without any are left out."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from assignors.interface import AssignorError
 from assignors.java_order import capacity_of_set_copy, integer_hash, put_order, string_order, uuid_hash
@@ -27,6 +28,13 @@ from assignors.server_groups import (
 )
 
 Shares = dict[str, Sequence[int]]
+
+
+class Held(NamedTuple):
+    shares: Shares
+    """In the order in which the broker walks its members."""
+    origin: Assignment | None
+    """The one assignment that all of them come from, if there is one."""
 
 
 class UniformAssignor:
@@ -56,21 +64,22 @@ def assign_homogeneous(group: Group, order: Sequence[str]) -> Assignment:
         layout = widened(group)
         held = held_shares(layout, order, members)
         assert held is not None
-    if len(topics) < len(layout.names):
-        held = only_topics(layout, topics, held)
+    shares = held.shares if len(topics) == len(layout.names) else only_topics(layout, topics, held.shares)
     spans = [(layout.starts[topic], layout.starts[topic] + group.layout.counts[topic]) for topic in topics]
-    free, disjoint = free_partitions(layout, spans, members, held)
+    free, disjoint = free_partitions(spans, shares, held.origin)
 
     total = sum(end - start for start, end in spans)
 
     def split_share(member_id: str, quota: int) -> tuple[list[int], list[int]]:
         # An answer of ours lists partitions ascending, whatever order they were given in; a caller's own mapping is
         # taken as it stands.
-        share = held[member_id]
-        in_order = sorted(share) if isinstance(members[member_id].owned, Share) else share
-        return split(layout, ids, in_order, quota)
+        ascending = isinstance(members[member_id].owned, Share)
+        runs = (
+            ascending_runs(layout, sorted(shares[member_id])) if ascending else runs_by_topic(layout, shares[member_id])
+        )
+        return split(layout, ids, runs, quota)
 
-    numbers, dropped, unfilled = keep_up_to_quota(held, total, split_share)
+    numbers, dropped, unfilled = keep_up_to_quota(shares, total, split_share)
     if dropped:
         free = [*free, *dropped]
     taken = 0
@@ -90,14 +99,27 @@ def assign_homogeneous(group: Group, order: Sequence[str]) -> Assignment:
     return Assignment(layout, {member_id: numbers[member_id] for member_id in members}, complete=complete)
 
 
-def held_shares(layout: Layout, order: Sequence[str], members: Mapping[str, Member]) -> Shares | None:
-    held: Shares = {}
+def held_shares(layout: Layout, order: Sequence[str], members: Mapping[str, Member]) -> Held | None:
+    """What members hold of topics that exist; None when one of them holds a partition that does not."""
+    shares: Shares = {}
+    origin: Assignment | None = None
+    one_origin = True
     for member_id in order:
-        numbers = known_numbers(layout, members[member_id])
-        if numbers is None:
-            return None
-        held[member_id] = numbers
-    return held
+        owned = members[member_id].owned
+        if type(owned) is Share and owned.layout is layout:
+            shares[member_id] = owned.numbers
+            if owned.origin is not origin and owned.numbers:
+                one_origin = one_origin and origin is None
+                origin = owned.origin
+        elif not owned:
+            shares[member_id] = ()
+        else:
+            numbers = known_numbers(layout, members[member_id])
+            if numbers is None:
+                return None
+            shares[member_id] = numbers
+            one_origin = False
+    return Held(shares, origin if one_origin else None)
 
 
 def only_topics(layout: Layout, topics: Sequence[int], held: Shares) -> Shares:
@@ -113,41 +135,22 @@ def only_topics(layout: Layout, topics: Sequence[int], held: Shares) -> Shares:
 
 
 def free_partitions(
-    layout: Layout, spans: Sequence[tuple[int, int]], members: Mapping[str, Member], held: Shares
+    spans: Sequence[tuple[int, int]], held: Shares, origin: Assignment | None
 ) -> tuple[Sequence[int], bool]:
     """What nobody holds, topic by topic, and whether what is held is held once."""
-    if not any(held.values()):
+    in_use = [id(numbers) for numbers in held.values() if numbers]
+    if not in_use:
         if all(end == start for (_, end), (start, _) in pairwise(spans)):
             return range(spans[0][0], spans[-1][1]) if spans else (), True
         return [number for span in spans for number in range(*span)], True
-    left = left_behind(layout, members, held)
-    if left is not None:
+    if origin is not None and origin.complete and len(set(in_use)) == len(in_use):
+        # Then what is free is what its other members had: the cost is that of who left, not of all partitions.
+        others = set(map(id, origin.numbers.values())).difference(in_use)
+        left = [number for numbers in origin.numbers.values() if id(numbers) in others for number in numbers]
         return in_spans(left, spans), True
     claimed: set[int] = set().union(*held.values())
     free = [number for span in spans for number in range(*span) if number not in claimed]
     return free, len(claimed) == sum(map(len, held.values()))
-
-
-def left_behind(layout: Layout, members: Mapping[str, Member], held: Shares) -> list[int] | None:
-    """When all shares come from one complete assignment, what is free is what its other members had; else None."""
-    origin: Assignment | None = None
-    in_use: set[int] = set()
-    shares = 0
-    for member_id, numbers in held.items():
-        if not numbers:
-            continue
-        owned = members[member_id].owned
-        if not isinstance(owned, Share) or owned.numbers is not numbers or owned.origin is None:
-            return None
-        if origin is None:
-            origin = owned.origin
-        elif owned.origin is not origin:
-            return None
-        in_use.add(id(numbers))
-        shares += 1
-    if origin is None or not origin.complete or origin.layout is not layout or len(in_use) < shares:
-        return None
-    return [number for numbers in origin.numbers.values() if id(numbers) not in in_use for number in numbers]
 
 
 def in_spans(numbers: Sequence[int], spans: Sequence[tuple[int, int]]) -> list[int]:
@@ -192,9 +195,12 @@ def keep_up_to_quota(
     return numbers, dropped, unfilled
 
 
-def split(layout: Layout, ids: Sequence[Uuid], in_order: Sequence[int], quota: int) -> tuple[list[int], list[int]]:
+Runs = list[tuple[int, list[int]]]
+"""Topics with their partitions, in the order in which a share lists them."""
+
+
+def split(layout: Layout, ids: Sequence[Uuid], runs: Runs, quota: int) -> tuple[list[int], list[int]]:
     """The first `quota` partitions of a share as Java walks it, and the others: topics by id, then partitions."""
-    runs = runs_by_topic(layout, in_order)
     kept: list[int] = []
     given_up: list[int] = []
     for i in put_order([uuid_hash(*ids[topic]) for topic, _ in runs]) if len(runs) > 1 else (0,):
@@ -207,9 +213,20 @@ def split(layout: Layout, ids: Sequence[Uuid], in_order: Sequence[int], quota: i
     return kept, given_up
 
 
-def runs_by_topic(layout: Layout, numbers: Sequence[int]) -> list[tuple[int, list[int]]]:
-    """Cut where the topic changes; a share lists topic after topic."""
-    runs: list[tuple[int, list[int]]] = []
+def ascending_runs(layout: Layout, numbers: list[int]) -> Runs:
+    runs: Runs = []
+    at = 0
+    while at < len(numbers):
+        topic = layout.topic_of(numbers[at])
+        stop = bisect_left(numbers, layout.starts[topic] + layout.counts[topic], at)
+        runs.append((topic, numbers[at:stop]))
+        at = stop
+    return runs
+
+
+def runs_by_topic(layout: Layout, numbers: Sequence[int]) -> Runs:
+    """The same for partitions in any order, topic after topic."""
+    runs: Runs = []
     at = 0
     while at < len(numbers):
         topic = layout.topic_of(numbers[at])
@@ -226,7 +243,7 @@ def set_order(run: list[int], start: int) -> list[int]:
     """One topic's partitions as a HashSet of them, copied from a list, iterates."""
     capacity = capacity_of_set_copy(len(run))
     first, last = run[0] - start, run[-1] - start
-    if first <= last < min(first + capacity, 1 << 16) and all(map(int.__lt__, run, run[1:])):
+    if first <= last < min(first + capacity, 1 << 16) and run == sorted(run):
         # Ascending and narrower than the table: every partition has a bucket of its own, so the order is the
         # ascending one, turned to where the buckets start again.
         turn = bisect_left(run, start + last - last % capacity)

@@ -1,16 +1,17 @@
 """What this computer has, and what stays off without the rest: one line for each thing that is missing.
 
-`python -m harness.machine` prints them; the test command does so before it starts.
+`python -m harness.machine` prints them; `make demo` and `make test` do so.
 """
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 from dataclasses import dataclass
 
-OLDEST_JAVA = 17
+from harness.brokers.interface import BrokerError
+from harness.brokers.java import find_java
+from harness.brokers.local_engine import missing as no_engine_of_our_own
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,33 +20,18 @@ class Missing:
     turns_off: str
 
     def __str__(self) -> str:
-        return f"missing: {self.what} (off without it: {self.turns_off})"
+        return f"missing here: {self.what}. Off without it: {self.turns_off}"
 
 
 def missing() -> list[Missing]:
-    found = (no_java(), no_maven(), no_docker())
-    return [one for one in found if one is not None]
-
-
-def java_version() -> int | None:
-    """The major version of the `java` on the path: 17 for 17.0.15, 8 for 1.8.0; None without one that answers."""
-    if shutil.which("java") is None:
-        return None
-    try:
-        told = subprocess.run(["java", "-version"], capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
-    return int(match.group(1)) if match else None
+    return [one for one in (no_java(), no_maven(), no_docker()) if one is not None]
 
 
 def no_java() -> Missing | None:
-    version = java_version()
-    turns_off = "brokers as processes, the check against Kafka's own classes, Spark"
-    if version is None:
-        return Missing(f"Java {OLDEST_JAVA} or newer", turns_off)
-    if version < OLDEST_JAVA:
-        return Missing(f"Java {OLDEST_JAVA} or newer; the one here is {version}", turns_off)
+    try:
+        find_java()
+    except BrokerError as error:
+        return Missing(str(error), "brokers as processes, the check against Kafka's own classes, Spark")
     return None
 
 
@@ -56,9 +42,10 @@ def no_maven() -> Missing | None:
 
 
 def no_docker() -> Missing | None:
-    if shutil.which("dockerd") is None and not docker_answers():
-        return Missing("a Docker engine", "brokers in containers")
-    return None
+    if docker_answers():
+        return None
+    reason = no_engine_of_our_own()
+    return Missing(f"a Docker engine that answers; {reason}", "brokers in containers") if reason else None
 
 
 def docker_answers() -> bool:

@@ -1,4 +1,4 @@
-"""For all tests: Hypothesis profiles, and at the end the list of what did not run and why."""
+"""For all tests: Hypothesis profiles; at the end the tables that tests leave, and what did not run and why."""
 
 from __future__ import annotations
 
@@ -16,6 +16,20 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
+    print_tables(terminalreporter)
+    print_skips(terminalreporter)
+
+
+def print_tables(terminalreporter: Any) -> None:
+    """`record_property("table: title", text)` in a test is a result worth reading, printed at the end of the run."""
+    for report in (*terminalreporter.stats.get("passed", []), *terminalreporter.stats.get("failed", [])):
+        for name, text in getattr(report, "user_properties", ()):
+            if name.startswith("table: ") and report.when == "call":
+                terminalreporter.section(name.removeprefix("table: "))
+                terminalreporter.write_line(text)
+
+
+def print_skips(terminalreporter: Any) -> None:
     """Nothing is skipped in silence: reasons first, with the tests each of them kept from running."""
     by_reason: dict[str, list[str]] = {}
     for report in terminalreporter.stats.get("skipped", []):

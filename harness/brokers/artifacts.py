@@ -39,7 +39,7 @@ def jar_folder(version: str | None = None) -> Path:
     wanted = kafka_version(version)
     folder = cached_folder(wanted)
     if not folder.is_dir():
-        with _one_at_a_time(folder):
+        with _one_at_a_time(folder.parent):
             if not folder.is_dir():  # another process may have fetched it while we waited
                 _fetch(wanted, folder)
     return folder
@@ -59,13 +59,13 @@ def cache_home() -> Path:
 
 
 @contextmanager
-def _one_at_a_time(folder: Path) -> Iterator[None]:
+def _one_at_a_time(shelf: Path) -> Iterator[None]:
     """The kernel drops this lock when its holder dies, so a killed download never blocks the next one."""
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = folder.with_name(folder.name + ".lock").open("w")
+        shelf.mkdir(parents=True, exist_ok=True)
+        lock = (shelf / "fetch.lock").open("w")
     except OSError as error:
-        raise BrokerError(f"cannot write to the cache folder {folder.parent}: {error.strerror}") from error
+        raise BrokerError(f"cannot write to the cache folder {shelf}: {error.strerror}") from error
     with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -74,11 +74,14 @@ def _one_at_a_time(folder: Path) -> Iterator[None]:
 def _fetch(version: str, folder: Path) -> None:
     mvn = shutil.which("mvn")
     if mvn is None:
-        raise BrokerError("no mvn on the PATH: install Maven to fetch Kafka's artifacts (Debian: apt-get install maven)")
+        raise BrokerError(
+            "no mvn on the PATH: install Maven to fetch Kafka's artifacts (Debian: apt-get install maven)"
+        )
     unfinished = Path(tempfile.mkdtemp(prefix=f".{version}-", dir=folder.parent))
     try:
         jars = unfinished / "jars"
-        command = [mvn, "--batch-mode", "--no-transfer-progress", "--file", str(POM)]
+        # --update-snapshots: or else Maven remembers for a day that a version was not out yet.
+        command = [mvn, "--batch-mode", "--no-transfer-progress", "--update-snapshots", "--file", str(POM)]
         command += [f"-Dkafka.version={version}", f"-DoutputDirectory={jars}", "dependency:copy-dependencies"]
         # In a folder of its own, so that no .mvn settings of the caller's directory take part.
         done = subprocess.run(command, cwd=unfinished, capture_output=True, text=True, stdin=subprocess.DEVNULL)
@@ -91,7 +94,7 @@ def _fetch(version: str, folder: Path) -> None:
 
 def _why_maven_failed(version: str, output: str) -> str:
     """Maven says it in some twenty lines; the user needs one."""
-    if re.search(rf"kafka_2\.13:(jar|pom):{re.escape(version)}\D", output) and "ould not find artifact" in output:
+    if re.search(rf"ould not find artifact org\.apache\.kafka:kafka_2\.13:(jar|pom):{re.escape(version)}\s", output):
         return f"unknown Kafka version {version}: Maven knows no org.apache.kafka:kafka_2.13:{version}"
     errors = [line.removeprefix("[ERROR]").strip() for line in output.splitlines() if line.startswith("[ERROR]")]
     first = next(filter(None, errors), output.strip()[-300:] or "it said nothing")

@@ -9,6 +9,7 @@ Start at   Cluster; the providers are jvm.py, containers.py, external.py and moc
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,10 +31,13 @@ class Cluster(ABC):
     provider: str
     """Which provider it came from: `jvm`, `testcontainers`, `external` or `mock`."""
 
+    choice: str = "as asked"
+    """Which provider was taken and why the others were not, where `auto` chose."""
+
     kafka_version: str | None
     """What it runs, where the provider knows."""
 
-    lacks: Mapping[str, str] = {}
+    lacks: Mapping[str, str] = MappingProxyType({})
     """Features it cannot do, each with the reason: the keys are those of FEATURES."""
 
     @property
@@ -45,43 +49,42 @@ class Cluster(ABC):
     @abstractmethod
     def node_ids(self) -> tuple[int, ...]: ...
 
-    @abstractmethod
     def stop(self, node: int) -> None:
         """An orderly shutdown: leadership is handed over first. Returns when the node is down."""
+        raise self._no_faults("stop", node)
 
-    @abstractmethod
     def kill(self, node: int) -> None:
         """kill -9. Returns when the node is dead."""
+        raise self._no_faults("kill", node)
 
-    @abstractmethod
     def pause(self, node: int) -> None:
         """Freeze the node: its connections stay open and nobody answers, as in a long garbage collection."""
+        raise self._no_faults("pause", node)
 
-    @abstractmethod
-    def resume(self, node: int) -> None: ...
+    def resume(self, node: int) -> None:
+        raise self._no_faults("resume", node)
 
-    @abstractmethod
     def restart(self, node: int) -> None:
         """Start a stopped or killed node again on its old storage (a running one is stopped first).
 
         Returns when the cluster is ready, that is as wait_ready does.
         """
+        raise self._no_faults("restart", node)
+
+    def _no_faults(self, verb: str, node: int) -> BrokerError:
+        return BrokerError(f"cannot {verb} node {node}: provider {self.provider} lacks faults ({self.lacks['faults']})")
 
     @abstractmethod
-    def coordinator_of(self, group: str) -> int:
-        """The id of the node that coordinates this group now."""
+    def coordinator_of(self, group: str, timeout_s: float = 120.0) -> int:
+        """The id of the running node that coordinates this group; waits for a fail-over that is under way."""
 
     @abstractmethod
-    def wait_ready(self, timeout_s: float = 60.0) -> None:
+    def wait_ready(self, timeout_s: float = 120.0) -> None:
         """Until all nodes that should run are in the metadata and every partition is back in full ISR."""
 
     @abstractmethod
     def close(self) -> None:
         """Remove everything; safe to call twice."""
-
-    def check_node(self, node: int) -> None:
-        if node not in self.node_ids:
-            raise BrokerError(f"no node {node} in this cluster: it has {', '.join(map(str, self.node_ids))}")
 
     def __enter__(self) -> Self:
         return self
@@ -98,4 +101,5 @@ FEATURES = {
     "durable": "records survive the restart of a node",
     "server-assignors": "target assignments are made by Kafka's own uniform and range assignors",
     "config": "broker settings (BrokerConfig) are applied",
+    "create-topics": "topics can be created with a given number of partitions",
 }

@@ -1,0 +1,195 @@
+"""The sequence file: a timed list of requests as JSON, so that a recorded broker and a failing test are one format.
+
+Given      decoded JSON, and the protocols that can be played
+Returns    a SequenceFile, or ContractError with the path of the first bad field
+Not here   bodies: they may refer to earlier answers, so they are read when their turn comes
+Start at   parse_sequence
+
+    {"protocol": "classic", "config": {"group.max.size": 2}, "topics": {"orders": 6}, "until_ms": 20000,
+     "member_ids": ["x-1", "x-2"],
+     "steps": [{"at_ms": 0, "as": "a1", "request": "JoinGroup", "version": 9, "client_id": "app", "body": {...}},
+               {"at_ms": 5, "topics": {"orders": 9}},
+               {"at_ms": 6, "appends": "hold"},
+               {"at_ms": 9, "coordinator": "crash"}]}
+
+`$a1.members[0].member_id` is a field of an earlier answer (`$$` begins a text with one dollar). `member_ids` are the
+ids to hand out, in order, so that a recording of a broker and its random ids can be played; others are numbered.
+`appends` says what the log does from now on: "ok", "hold" (until "ok"; 5 s without it count as timed out), or the name
+of the error that every append gets. `coordinator` is "crash" (connections drop) or "move" (parked requests are
+answered); either way the next one is given what was durable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from assignors.json_contract import INT32_MAX, ContractError, at, expect_list, expect_object, refuse_unknown, shown
+from protocol_v1.effects import Effect, TimerKey
+from protocol_v1.errors import Error
+from protocol_v1.messages import Request
+
+SEQUENCE_KEYS = ("protocol", "config", "topics", "steps", "until_ms", "member_ids")
+STEP_KEYS = ("at_ms", "as", "request", "version", "client_id", "body")
+NewMemberId: TypeAlias = Callable[[str], str]
+
+
+class Machine(Protocol):
+    """What a coordinator of either protocol is to the player."""
+
+    def handle(self, request: Request, now_ms: int) -> list[Effect]: ...
+    def on_timer(self, key: TimerKey, now_ms: int) -> list[Effect]: ...
+    def on_append(self, append_id: int, now_ms: int, error: Error = Error.NONE) -> list[Effect]: ...
+    def update_topics(self, topics: Mapping[str, int], now_ms: int) -> list[Effect]: ...
+    def load(self, records: Sequence[Any], now_ms: int) -> list[Effect]: ...
+    def unload(self, now_ms: int) -> list[Effect]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """A protocol that can be played: its requests by name, its settings, and how its coordinator is made."""
+
+    requests: Mapping[str, type[Request]]
+    properties: Sequence[str]
+    build: Callable[[Mapping[str, int], NewMemberId, Mapping[str, int] | None], Machine]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    at_ms: int
+    path: str
+    name: str = ""
+    request: type[Request] | None = None
+    version: int = 0
+    client_id: str = "client"
+    body: Any = None
+    topics: Mapping[str, int] | None = None
+    appends: str | None = None
+    coordinator: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceFile:
+    served: Served
+    config: Mapping[str, int]
+    topics: Mapping[str, int] | None
+    steps: Sequence[Step]
+    until_ms: int
+    member_ids: Sequence[str]
+
+
+def parse_sequence(value: Any, protocols: Mapping[str, Served]) -> SequenceFile:
+    sequence = expect_object(value, "sequence")
+    refuse_unknown(sequence, SEQUENCE_KEYS, "")
+    protocol = sequence.get("protocol", "classic")
+    if not isinstance(protocol, str) or protocol not in protocols:
+        raise ContractError("protocol", f"expected one of {', '.join(protocols)}, got {shown(protocol)}")
+    served = protocols[protocol]
+    if "steps" not in sequence:
+        raise ContractError("steps", "is missing")
+    steps = parse_steps(sequence["steps"], served)
+    last_ms = steps[-1].at_ms if steps else 0
+    topics = sequence.get("topics")
+    member_ids = expect_list(sequence.get("member_ids", []), "member_ids")
+    return SequenceFile(
+        served=served,
+        config=parse_config(sequence.get("config", {}), served),
+        topics=None if topics is None else parse_topics(topics, "topics"),
+        steps=steps,
+        until_ms=whole_number(sequence.get("until_ms", last_ms), "until_ms", low=last_ms),
+        member_ids=[text(item, at("member_ids", i)) for i, item in enumerate(member_ids)],
+    )
+
+
+def parse_config(value: Any, served: Served) -> dict[str, int]:
+    config = expect_object(value, "config")
+    refuse_unknown(config, served.properties, "config")
+    return {
+        name: whole_number(setting, at("config", name), low=1 if name.endswith("interval.ms") else 0)
+        for name, setting in config.items()
+    }
+
+
+def parse_topics(value: Any, path: str) -> dict[str, int]:
+    return {name: whole_number(size, at(path, name)) for name, size in expect_object(value, path).items()}
+
+
+def parse_steps(value: Any, served: Served) -> list[Step]:
+    steps: list[Step] = []
+    names: set[str] = set()
+    for i, described in enumerate(expect_list(value, "steps")):
+        step = parse_step(described, at("steps", i), served)
+        if steps and step.at_ms < steps[-1].at_ms:
+            raise ContractError(at(step.path, "at_ms"), f"{step.at_ms} comes after {steps[-1].at_ms}: steps go by time")
+        if step.name in names:
+            raise ContractError(at(step.path, "as"), f"{shown(step.name)} is the name of an earlier step")
+        names.add(step.name)
+        steps.append(step)
+    return steps
+
+
+def parse_step(value: Any, path: str, served: Served) -> Step:
+    step = expect_object(value, path)
+    if "at_ms" not in step:
+        raise ContractError(at(path, "at_ms"), "is missing")
+    at_ms = whole_number(step["at_ms"], at(path, "at_ms"))
+    for key, parse in OTHER_STEPS.items():
+        if key in step:
+            refuse_unknown(step, ("at_ms", "as", key), path)
+            name = text(step.get("as", path), at(path, "as"))
+            return Step(at_ms=at_ms, path=path, name=name, **{key: parse(step[key], at(path, key))})
+    refuse_unknown(step, STEP_KEYS, path)
+    for key in ("request", "body"):
+        if key not in step:
+            raise ContractError(at(path, key), "is missing")
+    name = text(step["request"], at(path, "request"))
+    if name not in served.requests:
+        raise ContractError(at(path, "request"), f"expected one of {', '.join(served.requests)}, got {shown(name)}")
+    kind = served.requests[name]
+    version = step.get("version", kind.latest)
+    if type(version) is not int or version not in kind.versions:
+        first, last = kind.versions[0], kind.versions[-1]
+        raise ContractError(at(path, "version"), f"{name} is served in versions {first}-{last}, not {shown(version)}")
+    return Step(
+        at_ms=at_ms,
+        path=path,
+        name=text(step.get("as", path), at(path, "as")),
+        request=kind,
+        version=version,
+        client_id=text(step.get("client_id", "client"), at(path, "client_id")),
+        body=step["body"],
+    )
+
+
+def parse_appends(value: Any, path: str) -> str:
+    if value in ("ok", "hold") or value in Error.__members__:
+        return str(value)
+    raise ContractError(path, f'expected "ok", "hold" or the name of an error, got {shown(value)}')
+
+
+def parse_coordinator(value: Any, path: str) -> str:
+    if value in ("crash", "move"):
+        return str(value)
+    raise ContractError(path, f'expected "crash" or "move", got {shown(value)}')
+
+
+OTHER_STEPS: dict[str, Callable[[Any, str], Any]] = {
+    "topics": parse_topics,
+    "appends": parse_appends,
+    "coordinator": parse_coordinator,
+}
+
+
+def whole_number(value: Any, path: str, *, low: int = 0) -> int:
+    if type(value) is not int:
+        raise ContractError(path, f"expected a whole number, got {shown(value)}")
+    if not low <= value <= INT32_MAX:
+        raise ContractError(path, f"must be between {low} and {INT32_MAX}, got {shown(value)}")
+    return value
+
+
+def text(value: Any, path: str) -> str:
+    if not isinstance(value, str):
+        raise ContractError(path, f"expected a string, got {shown(value)}")
+    return value

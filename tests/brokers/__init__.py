@@ -1,0 +1,1 @@
+"""The brokers: one contract for all providers, what they refuse, and what they leave behind (nothing)."""
