@@ -34,6 +34,7 @@ $(VENV)/.dev: $(VENV)/.python pyproject.toml
 
 demo: $(VENV)/.base
 	@$(BIN)/python examples/side_by_side.py
+	@$(BIN)/python -m harness.machine
 
 test: lint unit
 
