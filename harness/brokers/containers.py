@@ -107,7 +107,8 @@ def connect() -> docker.DockerClient:
         client = docker.from_env(timeout=ENGINE_ANSWERS_WITHIN_S)
         client.ping()
     except docker.errors.DockerException as error:
-        raise BrokerError(f"no Docker engine answers: {_explanation(error)}") from error
+        where = os.environ.get("DOCKER_HOST") or "its usual socket"
+        raise BrokerError(f"no Docker engine answers at {where}: {_root_cause(error)}") from error
     return client
 
 
@@ -121,6 +122,13 @@ def _have_image(client: docker.DockerClient, tag: str) -> None:
             client.images.pull(tag)
         except DockerException as error:
             raise BrokerError(f"image {tag} is not there and cannot be pulled: {_explanation(error)}") from error
+
+
+def _root_cause(error: BaseException) -> str:
+    """A refused connection comes wrapped four times; only the innermost says something to a reader."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return (getattr(error, "strerror", None) or str(error)).lower()
 
 
 def _explanation(error: Exception) -> str:
