@@ -271,9 +271,6 @@ def string_order(keys: Iterable[str]) -> list[str]:
 def string_order_of_second_map(keys: Iterable[str]) -> list[str]:
     """The order of a `new HashMap()` into which the keys of another one, so filled, were put as it lists them. The same
     order, unless keys collide so much that the tables or the trees in them grow differently."""
-    named = list(keys)
-    hashes = string_hashes(named)
-    for _ in range(2):
-        order = put_order(hashes, sort_key=lambda i: java_string_order(named[i]))
-        hashes, named = [hashes[i] for i in order], [named[i] for i in order]
-    return named
+    once = string_order(keys)
+    order = put_order(string_hashes(once), sort_key=lambda i: java_string_order(once[i]))
+    return [once[i] for i in order]

@@ -155,8 +155,9 @@ class Assignment(Mapping[str, Mapping[str, Sequence[int]]]):
     """Who got what: member id to topic to sorted partitions.
 
     `numbers` is the compact form. `complete` says that every partition of the layout is in exactly one share: the
-    next rebalance then finds what is free by looking at who left instead of at every partition. `beyond` holds the few members whose share cannot be numbered: Java's sticky
-    assignors let a member keep a claim on a partition that does not exist, and so do ours.
+    next rebalance then finds what is free by looking at who left instead of at every partition. `beyond` holds the
+    few members whose share cannot be numbered: Java's sticky assignors let a member keep a claim on a partition that
+    does not exist, and so do ours.
     """
 
     __slots__ = ("_views", "beyond", "complete", "layout", "numbers")

@@ -11,7 +11,6 @@ Start at   RangeAssignor.assign, then range_racks.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 
 from assignors.interface import RebalanceProtocol
 from assignors.model import Assignment, Group, Layout
@@ -61,10 +60,11 @@ def give_blocks(layout: Layout, alike: Sequence[int], subscribers: Sequence[int]
         end = begin + size + (i < larger)
         if begin == end:
             break
-        if len(starts) == 1:
-            shares[member] += range(starts[0] + begin, starts[0] + end)
-        elif end == begin + 1:
-            shares[member] += [start + begin for start in starts]
+        share = shares[member]
+        if len(starts) <= end - begin:
+            for start in starts:
+                share += range(start + begin, start + end)
         else:
-            shares[member] += chain.from_iterable([range(start + begin, start + end) for start in starts])
+            for partition in range(begin, end):
+                share += [start + partition for start in starts]
         begin = end

@@ -21,15 +21,14 @@ def needs_racks(topics: Sequence[Topic], subscribers: Sequence[Sequence[int]], r
     if not any(racks) or all(topic.racks is None for topic in topics):
         return False
     sets = RackSets()
+    # Topics with the same subscribers share one list of them.
+    distinct = {id(positions): positions for positions in subscribers}
+    member_racks = {key: {rack for i in positions if (rack := racks[i])} for key, positions in distinct.items()}
     return any(
-        matters_to(sets.of(topic), positions, racks)
+        racks_matter(member_racks[id(positions)], set(sets.of(topic)))
         for topic, positions in zip(topics, subscribers, strict=True)
         if topic.racks is not None and topic.partitions
     )
-
-
-def matters_to(partition_racks: Sequence[RackSet], positions: Sequence[int], racks: Sequence[str | None]) -> bool:
-    return racks_matter({rack for i in positions if (rack := racks[i])}, set(partition_racks))
 
 
 def assign_with_racks(
@@ -50,13 +49,13 @@ def assign_with_racks(
             if len(same) > 1:
                 common = [of_one.intersection(*of_others) for of_one, *of_others in zip(*partition_racks, strict=True)]
                 blocks.fill_by_partition(common, member_racks)
-            elif matters_to(partition_racks[0], positions, racks):
+            elif racks_matter({rack for rack in member_racks if rack}, set(partition_racks[0])):
                 blocks.fill_by_member(partition_racks[0], member_racks)
         blocks.fill_the_rest()
         starts = [layout.starts[topic] for topic in same]
         for position, partitions in zip(positions, blocks.given, strict=True):
-            for start in starts:
-                shares[position] += [start + partition for partition in partitions]
+            for partition in partitions:
+                shares[position] += [start + partition for start in starts]
 
 
 class Blocks:

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import cycle
 
 from assignors.interface import AssignorError, RebalanceProtocol
 from assignors.model import Assignment, Group, Layout
 from assignors.subscribers import static_members_first, subscribers_by_topic
+
+FEW_ROUNDS = 4
+"""Up to here dealing one by one is faster than a slice for each member."""
 
 
 class RoundRobinAssignor:
@@ -49,8 +53,12 @@ def deal(layout: Layout, subscribers: Sequence[Sequence[int]], members: int) -> 
         if not circle or start == end:
             continue
         first = bisect_left(circle, cursor)
-        dealt = range(start, end)
-        for turn in range(min(len(circle), len(dealt))):
-            shares[circle[(first + turn) % len(circle)]] += dealt[turn :: len(circle)]
-        cursor = circle[(first + len(dealt) - 1) % len(circle)] + 1
+        from_cursor = [*circle[first:], *circle[:first]]
+        if end - start <= FEW_ROUNDS * len(circle):
+            for member, number in zip(cycle(from_cursor), range(start, end), strict=False):
+                shares[member].append(number)
+        else:
+            for turn, member in enumerate(from_cursor):
+                shares[member] += range(start + turn, end, len(circle))
+        cursor = from_cursor[(end - start - 1) % len(circle)] + 1
     return shares

@@ -10,8 +10,8 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 
-from assignors.java_order import capacity_of_set_copy, put_order, string_hashes, uuid_hash
-from assignors.model import Group, Layout, Member, owned_numbers
+from assignors.java_order import DEFAULT_CAPACITY, capacity_of_set_copy, put_order, string_hashes, uuid_hash
+from assignors.model import Group, Layout, Member, java_string_order, owned_numbers
 
 Uuid = tuple[int, int]
 """Most and least significant 64 bits, signed: Java compares them so."""
@@ -48,11 +48,17 @@ def subscribed_in_java_order(group: Group, topics: Sequence[str], ids: Sequence[
     Names that do not exist are skipped, but have already made both tables larger.
     """
     names = list(dict.fromkeys(topics))
-    by_name = [names[i] for i in put_order(string_hashes(names), capacity_of_set_copy(len(topics)))]
+    order = put_order(
+        string_hashes(names), capacity_of_set_copy(len(topics)), sort_key=lambda i: java_string_order(names[i])
+    )
     index = group.layout.index
-    known = [index[name] for name in by_name if name in index]
-    hashes = [uuid_hash(*ids[topic]) for topic in known]
-    return [known[i] for i in put_order(hashes, capacity_of_set_copy(len(names)))]
+    known = [index[names[i]] for i in order if names[i] in index]
+    return [known[i] for i in ids_order([ids[topic] for topic in known], capacity_of_set_copy(len(names)))]
+
+
+def ids_order(ids: Sequence[Uuid], capacity: int = DEFAULT_CAPACITY) -> list[int]:
+    """Positions of these ids as a hash table of them, filled in this order, lists them."""
+    return put_order([uuid_hash(*one) for one in ids], capacity, sort_key=ids.__getitem__)
 
 
 def widened(group: Group) -> Layout:

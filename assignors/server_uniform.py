@@ -16,10 +16,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from assignors.interface import AssignorError
-from assignors.java_order import capacity_of_set_copy, integer_hash, put_order, string_order, uuid_hash
+from assignors.java_order import capacity_of_set_copy, integer_hash, put_order, string_order
 from assignors.model import Assignment, Group, Layout, Member, Share
 from assignors.server_groups import (
     Uuid,
+    ids_order,
     is_homogeneous,
     known_numbers,
     subscribed_in_java_order,
@@ -64,7 +65,9 @@ def assign_homogeneous(group: Group, order: Sequence[str]) -> Assignment:
         layout = widened(group)
         held = held_shares(layout, order, members)
         assert held is not None
-    shares = held.shares if len(topics) == len(layout.names) else only_topics(layout, topics, held.shares)
+    if len(topics) < len(layout.names):
+        held = Held(only_topics(layout, topics, held.shares), origin=None)
+    shares = held.shares
     spans = [(layout.starts[topic], layout.starts[topic] + group.layout.counts[topic]) for topic in topics]
     free, disjoint = free_partitions(spans, shares, held.origin)
 
@@ -203,7 +206,7 @@ def split(layout: Layout, ids: Sequence[Uuid], runs: Runs, quota: int) -> tuple[
     """The first `quota` partitions of a share as Java walks it, and the others: topics by id, then partitions."""
     kept: list[int] = []
     given_up: list[int] = []
-    for i in put_order([uuid_hash(*ids[topic]) for topic, _ in runs]) if len(runs) > 1 else (0,):
+    for i in ids_order([ids[topic] for topic, _ in runs]) if len(runs) > 1 else (0,):
         topic, run = runs[i]
         if len(run) > quota:
             run = set_order(run, layout.starts[topic])
@@ -248,5 +251,5 @@ def set_order(run: list[int], start: int) -> list[int]:
         # ascending one, turned to where the buckets start again.
         turn = bisect_left(run, start + last - last % capacity)
         return run[turn:] + run[:turn]
-    order = put_order([integer_hash(number - start) for number in run], capacity)
+    order = put_order([integer_hash(number - start) for number in run], capacity, sort_key=run.__getitem__)
     return [run[i] for i in order]

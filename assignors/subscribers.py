@@ -59,9 +59,12 @@ def subscribers_by_topic(layout: Layout, subscriptions: Sequence[tuple[str, ...]
                 classes_of[topic].append(number)
     merged: dict[tuple[int, ...], Sequence[int]] = {}
     by_topic: list[Sequence[int]] = []
+    all_differ = len(distinct) == len(subscriptions)
     for classes in map(tuple, classes_of):
         subscribers = merged.get(classes)
         if subscribers is None:
-            subscribers = merged[classes] = sorted(chain.from_iterable(positions[number] for number in classes))
+            # Where everybody is a class of its own, a class's number is its only member's position.
+            members = classes if all_differ else chain.from_iterable([positions[number] for number in classes])
+            subscribers = merged[classes] = sorted(members)
         by_topic.append(subscribers)
     return by_topic

@@ -2,7 +2,7 @@
 
 Given      a seed and a strategy
 Returns    how many groups were compared, and the mismatches
-Server     the table below has a row per strategy; another assignor is another row and another oracle
+Server     a member's claims are its target assignment there, which a broker keeps free of nonsense
 Start at   compare_random
 """
 
@@ -19,6 +19,7 @@ from assignors.json_contract import group_to_json
 from assignors.model import EMPTY, Group, Member
 from assignors.strategies import load_assignor, parse_strategy
 from tests.conformance.java_oracle import Answer, java_answers
+from tests.conformance.java_server_oracle import as_target_assignments, java_server_answers
 from tests.conformance.random_groups import large_group, random_chain, random_group
 
 Case = tuple[str, Group, bool]
@@ -29,6 +30,8 @@ ORACLES: Mapping[str, Callable[[Iterable[Case]], list[Answer]]] = {
     "classic/roundrobin": java_answers,
     "classic/sticky": java_answers,
     "classic/cooperative-sticky": java_answers,
+    "consumer/uniform": java_server_answers,
+    "consumer/range": java_server_answers,
 }
 
 CHAINED = 0.3
@@ -90,12 +93,16 @@ def compare_large(strategy: str, seed: int, count: int) -> tuple[int, list[Misma
     return compare(strategy, sequences)
 
 
+def drawn_for(strategy: str, rng: Random, group: Group) -> Group:
+    return as_target_assignments(rng, group) if strategy.startswith("consumer/") else group
+
+
 def random_sequences(strategy: str, rng: Random, count: int) -> Iterator[list[Group]]:
     """Groups that one assignor object sees after another; most often just one."""
     new = parse_strategy(strategy)
     while count > 0:
         if rng.random() > CHAINED / 4:
-            yield [random_group(rng)]
+            yield [drawn_for(strategy, rng, random_group(rng))]
             count -= 1
             continue
         assignor: Any = load_assignor(new)
@@ -107,7 +114,7 @@ def random_sequences(strategy: str, rng: Random, count: int) -> Iterator[list[Gr
                 assignor.remember(group)
             return answer
 
-        groups = random_chain(rng, step)
+        groups = random_chain(rng, drawn_for(strategy, rng, random_group(rng)), step)
         count -= len(groups)
         if remembers:
             yield groups

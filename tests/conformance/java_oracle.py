@@ -21,7 +21,7 @@ from assignors.model import Group, Member
 from harness.brokers.artifacts import cache_home, kafka_jars
 from harness.brokers.interface import BrokerError
 
-SOURCE = Path(__file__).with_name("Oracle.java")
+SOURCES = (Path(__file__).with_name("Oracle.java"), Path(__file__).with_name("ServerOracle.java"))
 KINDS = {"classic/range": 0, "classic/roundrobin": 1, "classic/sticky": 2, "classic/cooperative-sticky": 3}
 
 Answer = Mapping[str, Sequence[tuple[str, int]]] | str
@@ -59,7 +59,7 @@ def compiled(source: Path) -> Path:
     return folder
 
 
-def start_jvm(sources: Sequence[Path] = (SOURCE,)) -> Any:
+def start_jvm(sources: Sequence[Path] = SOURCES) -> Any:
     """jpype with a running JVM. A process can start only one, so a second call changes nothing."""
     import jpype
 

@@ -5,17 +5,16 @@ A member's `owned` is its current target assignment. Topic ids go along, numbere
 
 from __future__ import annotations
 
+import base64
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 from assignors.model import Group, Member
 from assignors.server_groups import topic_ids
 from tests.conformance.java_oracle import Answer, Batch, start_jvm
 
-SOURCE = Path(__file__).with_name("ServerOracle.java")
 KINDS = {"consumer/uniform": 0, "consumer/range": 1}
 WORD = 0xFFFF_FFFF
 
@@ -76,6 +75,4 @@ def without_repeats(member: Member, taken: set[tuple[str, int]] | None) -> Membe
 
 
 def encoded_id(rng: Random) -> str:
-    import base64
-
     return base64.urlsafe_b64encode(rng.randbytes(16)).decode().rstrip("=")
