@@ -154,13 +154,12 @@ class MixedBuilder:
         members, generations_of = claims.members, claims.generations_of
         generations = {member_id: generations_of(members[member_id]).claim for member_id in self.ids}
         newest = max(self.max_generation, *generations.values())
-        stale = [m for m, generation in generations.items() if generation < newest and claims.raw[m]]
-        if len(stale) > 1:
-            # Of two in the same generation the first in hash order counts.
-            stale = [member_id for member_id in string_order(members) if member_id in set(stale)]
+        stale = {m for m, generation in generations.items() if generation < newest and claims.raw[m]}
+        # Of two in the same generation the first in hash order counts.
+        in_order = [m for m in string_order(members) if m in stale] if len(stale) > 1 else list(stale)
         number_of = {member_id: number for number, member_id in enumerate(self.ids)}
         former: dict[int, int] = {}
-        for member_id in sorted(stale, key=generations.__getitem__, reverse=True):
+        for member_id in sorted(in_order, key=generations.__getitem__, reverse=True):
             for number in claims.raw[member_id]:
                 former.setdefault(number, number_of[member_id])
         return former

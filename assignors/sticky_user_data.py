@@ -26,10 +26,9 @@ def encode_sticky(owned: Mapping[str, Sequence[int]], generation: int) -> bytes:
     """Version 1. Topics stand in the order of the HashMap in which Java collects them."""
     topics: HashTable[str] = HashTable(string_hash, sort_key=java_string_order)
     for name, partitions in owned.items():
-        if partitions:
+        # Java asks once per partition; the second call can already grow the table.
+        for _ in partitions[:2]:
             topics.compute_if_absent(name)
-            for _ in partitions[1:]:
-                topics.compute_if_absent(name)
     parts = [struct.pack(">i", len(topics))]
     for name in topics:
         encoded, partitions = name.encode(), owned[name]

@@ -201,8 +201,9 @@ def smaller_members(member: Member) -> Iterator[Member]:
             yield replace(member, owned={n: list(p) for n, p in member.owned.items()} | {name: fewer})
     for i in range(len(member.topics)):
         yield replace(member, topics=member.topics[:i] + member.topics[i + 1 :])
-    for field, plain in (("rack", None), ("instance_id", None), ("claim_generation", None), ("generation", None)):
+    for field in ("rack", "instance_id", "claim_generation", "generation"):
         if getattr(member, field) is not None:
-            yield replace(member, **{field: plain})
+            without: dict[str, Any] = {field: None}
+            yield replace(member, **without)
     if member.owned and member.generation is None:
         yield replace(member, owned=EMPTY)
