@@ -291,12 +291,13 @@ def _number(value: Any, path: str, *, least: float | None = None, above: float |
 
 
 def assignment_to_json(
-    assignment: Mapping[str, Mapping[str, Sequence[int]]],
+    assignment: Mapping[str, Mapping[str, Sequence[int]]], group: Group
 ) -> dict[str, dict[str, list[int]]]:
-    """Members in the assignment's order, topics by name, partitions ascending, empty topics left out."""
+    """Members in the group's order, topics by name, partitions ascending, empty topics left out."""
+    known = {member: assignment.get(member, {}) for member in group.members}
     return {
         member: {topic: sorted(share[topic]) for topic in in_java_order(share) if share[topic]}
-        for member, share in assignment.items()
+        for member, share in (known | {member: assignment[member] for member in assignment}).items()
     }
 
 

@@ -203,6 +203,7 @@ class Group:
     topics: Mapping[str, Topic]
     members: Mapping[str, Member]
     _layout: Layout | None = field(default=None, repr=False, compare=False)
+    _hash_order: Sequence[str] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "topics", MappingProxyType(dict(self.topics)))
@@ -216,6 +217,16 @@ class Group:
             object.__setattr__(self, "_layout", Layout(counts))
         assert self._layout is not None
         return self._layout
+
+    @property
+    def hash_order(self) -> Sequence[str]:
+        """Member ids as Java walks them: its groups are a HashMap, filled in order of arrival."""
+        if self._hash_order is None:
+            from assignors.java_order import string_order
+
+            object.__setattr__(self, "_hash_order", string_order(self.members))
+        assert self._hash_order is not None
+        return self._hash_order
 
     def with_members(self, members: Mapping[str, Member]) -> Group:
         """The same topics under other members, the layout kept."""

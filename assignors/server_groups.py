@@ -33,13 +33,9 @@ def decode_uuid(text: str) -> Uuid:
 
 def is_homogeneous(members: Mapping[str, Member]) -> bool:
     """Everybody names the same topics, in any order, existing or not."""
-    first: tuple[str, ...] | None = None
-    for member in members.values():
-        if first is None:
-            first = member.topics
-        elif member.topics is not first and set(member.topics) != set(first):
-            return False
-    return True
+    distinct = {id(member.topics): member.topics for member in members.values()}
+    first, *others = distinct.values()
+    return all(set(topics) == set(first) for topics in others)
 
 
 def subscribed_in_java_order(group: Group, topics: Sequence[str], ids: Sequence[Uuid]) -> list[int]:

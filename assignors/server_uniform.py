@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from assignors.interface import AssignorError
-from assignors.java_order import capacity_of_set_copy, integer_hash, put_order, string_order
+from assignors.java_order import capacity_of_set_copy, integer_hash, put_order
 from assignors.model import Assignment, Group, Layout, Member, Share
 from assignors.server_groups import (
     Uuid,
@@ -47,7 +47,7 @@ class UniformAssignor:
     def assign(self, group: Group) -> Assignment:
         if not group.members:
             return Assignment(group.layout, {})
-        order = string_order(group.members)
+        order = group.hash_order
         if is_homogeneous(group.members):
             return assign_homogeneous(group, order)
         from assignors.server_uniform_mixed import assign_heterogeneous
@@ -99,7 +99,7 @@ def assign_homogeneous(group: Group, order: Sequence[str]) -> Assignment:
     if not disjoint:  # a partition may come back to a member that holds it already
         numbers = {member_id: sorted(set(share)) for member_id, share in numbers.items()}
     complete = disjoint and layout is group.layout and total == layout.total
-    return Assignment(layout, {member_id: numbers[member_id] for member_id in members}, complete=complete)
+    return Assignment(layout, numbers, complete=complete)
 
 
 def held_shares(layout: Layout, order: Sequence[str], members: Mapping[str, Member]) -> Held | None:
@@ -148,8 +148,8 @@ def free_partitions(
         return [number for span in spans for number in range(*span)], True
     if origin is not None and origin.complete and len(set(in_use)) == len(in_use):
         # Then what is free is what its other members had: the cost is that of who left, not of all partitions.
-        others = set(map(id, origin.numbers.values())).difference(in_use)
-        left = [number for numbers in origin.numbers.values() if id(numbers) in others for number in numbers]
+        by_id = {id(numbers): numbers for numbers in origin.numbers.values()}
+        left = [number for one in by_id.keys() - in_use for number in by_id[one]]
         return in_spans(left, spans), True
     claimed: set[int] = set().union(*held.values())
     free = [number for span in spans for number in range(*span) if number not in claimed]
@@ -174,19 +174,16 @@ def keep_up_to_quota(
     last members.
     """
     minimum, extra = divmod(total, len(held))
-    numbers: Shares = {}
+    numbers = dict(held)
     dropped: list[int] = []
     unfilled: list[tuple[str, int]] = []
     members_left = len(held)
     for member_id, share in held.items():
-        room = minimum + 1 if extra else minimum
-        if len(share) <= room:
-            room -= len(share)
-        else:
-            share, given_up = split_share(member_id, room)
+        room = minimum - len(share) + (extra > 0)
+        if room < 0:
+            numbers[member_id], given_up = split_share(member_id, len(share) + room)
             dropped += given_up
             room = 0
-        numbers[member_id] = share
         if extra:
             if room and members_left > extra:
                 room -= 1  # another one may hold an extra partition already; the last ones must take theirs

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assignors.interface import AssignorError
-from assignors.model import Assignment, Group, Layout
+from assignors.model import Assignment, Group, Layout, Member
 from assignors.server_groups import Uuid, known_numbers, topic_ids
 from assignors.subscribers import subscribers_by_topic
 
@@ -62,34 +62,46 @@ def assign_heterogeneous(group: Group, order: Sequence[str]) -> Assignment:
     everything_subscribed = all(map(bool, subscribers))
     return Assignment(
         layout,
-        {member_id: shares[member_id] for member_id in group.members},
+        shares,
         complete=state.moves is None and everything_subscribed,
     )
 
 
 def kept_shares(group: Group, order: Sequence[str]) -> list[Sequence[int]]:
-    """What each member holds of topics that it still subscribes to."""
+    """What each member holds of topics that it still subscribes to; an untouched share stays the object it was."""
     layout = group.layout
+    topic_of: list[int] = []
+    for topic, count in enumerate(layout.counts):
+        topic_of += [topic] * count
+    subscribed: dict[tuple[str, ...], frozenset[int | None]] = {}
     shares: list[Sequence[int]] = []
     for member_id in order:
         member = group.members[member_id]
         if not member.owned:
             shares.append(())
             continue
-        subscribed = set(member.topics)
-        numbers = known_numbers(layout, member) if subscribed.issuperset(layout.names) else None
+        wanted = subscribed.get(member.topics)
+        if wanted is None:
+            wanted = subscribed[member.topics] = frozenset(map(layout.index.get, member.topics))
+        numbers = known_numbers(layout, member)
         if numbers is None:
-            numbers = layout.numbers_of(
-                {name: ps for name, ps in member.owned.items() if name in subscribed and name in layout.index}
-            )
-        if numbers is None:
-            raise AssignorError(
-                "holds a partition that does not exist, on which the broker's assignor fails",
-                path=f"group.members.{member_id}.owned",
-                java_exception="ArrayIndexOutOfBoundsException",
-            )
+            numbers = numbers_of_existing(layout, member_id, member)
+        if not wanted.issuperset(map(topic_of.__getitem__, numbers)):
+            numbers = [number for number in numbers if topic_of[number] in wanted]
         shares.append(numbers)
     return shares
+
+
+def numbers_of_existing(layout: Layout, member_id: str, member: Member) -> list[int]:
+    """Only of subscribed topics: there Java's builder fails on a partition that does not exist."""
+    numbers = layout.numbers_of({n: ps for n, ps in member.owned.items() if n in layout.index and n in member.topics})
+    if numbers is None:
+        raise AssignorError(
+            "holds a partition that does not exist, on which the broker's assignor fails",
+            path=f"group.members.{member_id}.owned",
+            java_exception="ArrayIndexOutOfBoundsException",
+        )
+    return numbers
 
 
 def in_topic_order(layout: Layout, ids: Sequence[Uuid], subscribers: Sequence[Sequence[int]]) -> list[int]:
@@ -106,14 +118,26 @@ def in_topic_order(layout: Layout, ids: Sequence[Uuid], subscribers: Sequence[Se
 
 
 def fill(layout: Layout, topics: Sequence[int], subscribers: Sequence[Sequence[int]], state: State) -> None:
+    """Free partitions, topic by topic, to whoever has least of its subscribers: level after level, each a slice."""
+    owner, sizes = state.owner, state.sizes
     for topic in topics:
         start = layout.starts[topic]
-        span = state.owner[start : start + layout.counts[topic]]
-        if NOBODY in span:
-            levels = Levels(subscribers[topic], state.sizes)
-            for number, owner in enumerate(span, start):
-                if owner == NOBODY:
-                    state.give(number, levels.least())
+        span = owner[start : start + layout.counts[topic]]
+        if NOBODY not in span:
+            continue
+        free = [number for number, holder in enumerate(span, start) if holder == NOBODY]
+        lightest = sorted(subscribers[topic], key=sizes.__getitem__)
+        level, end, given = sizes[lightest[0]], 0, 0
+        while given < len(free):
+            while end < len(lightest) and sizes[lightest[end]] == level:
+                end += 1
+            for number, member in zip(free[given : given + end], lightest, strict=False):
+                owner[number] = member
+                sizes[member] += 1
+            given += end
+            level += 1
+        if state.moves is not None:
+            state.moves += [(number, NOBODY, owner[number]) for number in free]
 
 
 def level_topics(layout: Layout, topics: Sequence[int], subscribers: Sequence[Sequence[int]], state: State) -> None:

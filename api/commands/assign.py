@@ -84,7 +84,7 @@ def answer_group(group: Group, strategy: Strategy, *, explain: bool = False, opt
     assignment = run_assignor(assignor, group)
     answer: dict[str, Any] = {
         "strategy": str(strategy),
-        "assignment": assignment_to_json(assignment),
+        "assignment": assignment_to_json(assignment, group),
         "quality": quality_row(group, assignment, optimum=optimum),
     }
     if explain:
