@@ -104,6 +104,40 @@ def play(file: InputFile = "-", as_json: AsJson = False) -> None:
     play_command(file, as_json=as_json)
 
 
+@app.command()
+def check(
+    assignor: Annotated[
+        str,
+        typer.Argument(
+            metavar="ASSIGNOR",
+            help="package.module:Class, a strategy such as classic/sticky, kafka-python:MODULE:CLASS, "
+            "aiokafka:MODULE:CLASS, java:CLASSPATH:CLASS, or 'command:PROGRAM --ARGS'.",
+        ),
+    ],
+    examples: Annotated[int, typer.Option("--examples", metavar="N", help="How many groups to try.")] = 1000,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Which groups: the same seed, the same ones.")] = 0,
+    promise: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--promise", metavar="PROMISE", help="Hold it to this too; may be given several times."),
+    ] = None,
+    replay: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--replay", metavar="JSON|FILE|-", help="One counterexample again."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Property-test an assignor: a report card, and for what is broken the smallest group that shows it.
+
+    Exit code 0 when everything it promises holds, 1 when not, 2 when it could not be loaded.
+    """
+    from api.commands.check import check_command
+
+    if not check_command(
+        assignor, examples=examples, seed=seed, promises=promise or (), replay=replay, as_json=as_json
+    ):
+        raise typer.Exit(1)
+
+
 def main() -> None:
     """The console script. Whatever a user can cause ends as one line; only our own bugs end in a traceback."""
     from assignors.interface import AssignorError

@@ -68,23 +68,29 @@ def _name(field: Field[Any], version: int) -> str:
 
 
 @cache
-def _hints(kind: Hashable) -> dict[str, Any]:
-    return get_type_hints(kind)
+def _known(kind: Hashable, version: int) -> dict[str, tuple[Field[Any], Any, bool]]:
+    """By its name in that version: a field, its type, and whether the version has it."""
+    assert isinstance(kind, type)
+    hints = get_type_hints(kind)
+    return {
+        _name(field, version): (field, hints[field.name], _on_wire(field, version))
+        for field in fields(kind)
+        if field.name not in HEADER
+    }
 
 
 def _fields_from_json(kind: type[Any], version: int, body: Any, path: str) -> dict[str, Any]:
     given = expect_object(body, path)
-    known = {_name(field, version): field for field in fields(kind) if field.name not in HEADER}
-    refuse_unknown(given, list(known), path)
+    known = _known(cast(Hashable, kind), version)
+    refuse_unknown(given, tuple(known), path)
     values: dict[str, Any] = {}
-    for name, field in known.items():
-        here = at(path, name)
-        if not _on_wire(field, version):
-            _refuse_other_version(given.get(name), field, version, here)
+    for name, (field, hint, on_wire) in known.items():
+        if not on_wire:
+            _refuse_other_version(given.get(name), field, version, at(path, name))
         elif name in given:
-            values[field.name] = _from_json(_hints(cast(Hashable, kind))[field.name], given[name], version, here)
+            values[field.name] = _from_json(hint, given[name], version, at(path, name))
         elif field.default is MISSING:
-            raise ContractError(here, "is missing")
+            raise ContractError(at(path, name), "is missing")
     return values
 
 

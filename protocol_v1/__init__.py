@@ -1,1 +1,18 @@
-"""The classic protocol (JoinGroup, SyncGroup, Heartbeat): coordinator and member as machines without I/O."""
+"""The classic protocol (JoinGroup, SyncGroup, Heartbeat): coordinator and member as machines without I/O.
+
+Read in this order
+messages.py           the requests and responses, fielded as Kafka's; errors.py has the codes
+effects.py            what a machine wants done: Reply, SetTimer, CancelTimer, Append, StateChanged
+consumer_protocol.py  the subscription and assignment bytes inside JoinGroup and SyncGroup
+states.py             group states, events and TRANSITIONS; STATES.md is printed from it
+group.py              a group and its members; hash_order.py is Java's order of them
+shard.py              the coordinator's memory, and Turn: one event's work
+rebalance.py          from the first cause to the next generation
+join.py               the way in; static_members.py: takeovers (KIP-345, KIP-814)
+sync.py, sessions.py  assignments; heartbeats and silence
+leave.py, offsets.py  the way out; who may commit in which state
+admin.py, gate.py     views, deletion, expiry; refusals before a group is looked at
+records.py            what is written down, and replay()
+coordinator.py        Coordinator: handle, on_timer, on_append, load, unload
+placement.py          which partition coordinates a group; config.py: the broker's settings
+"""

@@ -1,0 +1,242 @@
+"""OffsetCommit and OffsetFetch: who may commit in which state, and what a fetch shows.
+
+Commit     first each partition's topic, then the group's rule for all that is left, then each partition's metadata
+Fetch      anybody, in any state; it shows what is durable
+Reference  ClassicGroup.validateOffsetCommit, OffsetMetadataManager in Apache Kafka
+Start at   offset_commit, offset_fetch
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from protocol_v1.errors import Error
+from protocol_v1.group import ClassicGroup
+from protocol_v1.messages import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
+from protocol_v1.records import GroupOffsets, OffsetCommit, apply_offset
+from protocol_v1.shard import Turn, append_error
+from protocol_v1.states import State
+
+UNKNOWN_GROUP_SINCE = 9
+TOPIC_IDS_SINCE = 10
+ONE_ERROR_PER_GROUP_SINCE = 2
+MANY_GROUPS_SINCE = 8
+
+Results = dict[str, list[OffsetCommitResponsePartition]]
+Wanted = list[tuple[str, OffsetCommitRequestPartition]]
+
+
+def offset_commit(turn: Turn, request: OffsetCommitRequest) -> None:
+    """What names no existing partition is refused before the group is even looked at."""
+    results: Results = {}
+    wanted: Wanted = []
+    for topic in request.topics:
+        for partition in topic.partitions:
+            error = check_partition(turn, request.version, topic.name, partition.partition_index)
+            if error is Error.NONE:
+                wanted.append((topic.name, partition))
+            else:
+                add_result(results, topic.name, partition.partition_index, error)
+    if not wanted:
+        turn.reply(request, commit_response(results))
+        return
+    group = turn.shard.groups.get(request.group_id)
+    error = check_commit(group, request)
+    if error is not Error.NONE:
+        for name, partition in wanted:
+            add_result(results, name, partition.partition_index, error)
+        turn.reply(request, commit_response(results))
+        return
+    created = None
+    if group is None:
+        created = turn.create_group(request.group_id)
+    elif group.state is not State.EMPTY:
+        turn.restart_session(group, group.members[request.member_id])
+    store_offsets(turn, created, request, wanted, results)
+
+
+def check_partition(turn: Turn, version: int, topic: str, partition: int) -> Error:
+    topics = turn.shard.topics
+    if topics is None or 0 <= partition < topics.get(topic, 0):
+        return Error.NONE
+    if topic not in topics and version >= TOPIC_IDS_SINCE:
+        return Error.UNKNOWN_TOPIC_ID
+    return Error.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def check_commit(group: ClassicGroup | None, request: OffsetCommitRequest) -> Error:
+    """The current generation may commit in Stable and, so that members can commit before they rejoin, in Preparing."""
+    generation_id = request.generation_id_or_member_epoch
+    if generation_id < 0 and (group is None or group.state is State.EMPTY):
+        return Error.NONE
+    if group is None:
+        return Error.GROUP_ID_NOT_FOUND if request.version >= UNKNOWN_GROUP_SINCE else Error.ILLEGAL_GENERATION
+    error = group.check_member(request.member_id, request.group_instance_id)
+    if error is not Error.NONE:
+        return error
+    if generation_id != group.generation_id:
+        return Error.ILLEGAL_GENERATION
+    return Error.REBALANCE_IN_PROGRESS if group.state is State.COMPLETING_REBALANCE else Error.NONE
+
+
+def store_offsets(
+    turn: Turn, created: ClassicGroup | None, request: OffsetCommitRequest, wanted: Wanted, results: Results
+) -> None:
+    records: list[OffsetCommit] = []
+    accepted: list[Error] = []
+    for name, partition in wanted:
+        metadata = partition.committed_metadata or ""
+        if utf16_length(metadata) > turn.config.offset_metadata_max_bytes:
+            accepted.append(Error.OFFSET_METADATA_TOO_LARGE)
+        else:
+            accepted.append(Error.NONE)
+            records.append(offset_record(turn, request, name, partition, metadata))
+
+    def written(turn: Turn, error: Error) -> None:
+        if error is Error.NONE:
+            for record in records:
+                apply_offset(turn.shard.image, record)
+        if created is not None and records:
+            turn.settle_birth(created, error)
+        for (name, partition), result in zip(wanted, accepted, strict=True):
+            add_result(results, name, partition.partition_index, result if error is Error.NONE else append_error(error))
+        turn.reply(request, commit_response(results))
+
+    if records:
+        turn.append(tuple(records), written)
+    else:
+        turn.when_durable(written)
+
+
+def offset_record(
+    turn: Turn, request: OffsetCommitRequest, name: str, partition: OffsetCommitRequestPartition, metadata: str
+) -> OffsetCommit:
+    return OffsetCommit(
+        group=request.group_id,
+        topic=name,
+        partition=partition.partition_index,
+        offset=partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=metadata,
+        commit_timestamp=turn.now_ms,
+        expire_timestamp=None if request.retention_time_ms == -1 else turn.now_ms + request.retention_time_ms,
+    )
+
+
+def utf16_length(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def add_result(results: Results, topic: str, partition: int, error: Error) -> None:
+    results.setdefault(topic, []).append(OffsetCommitResponsePartition(partition_index=partition, error_code=error))
+
+
+def commit_response(results: Results) -> OffsetCommitResponse:
+    """Kafka lists what it refused before it asked the group first."""
+    return OffsetCommitResponse(
+        topics=tuple(OffsetCommitResponseTopic(name=name, partitions=tuple(results[name])) for name in results)
+    )
+
+
+def refused_commit(request: OffsetCommitRequest, error: Error) -> OffsetCommitResponse:
+    results: Results = {}
+    for topic in request.topics:
+        for partition in topic.partitions:
+            add_result(results, topic.name, partition.partition_index, error)
+    return commit_response(results)
+
+
+def offset_fetch(turn: Turn, request: OffsetFetchRequest) -> None:
+    def durable(turn: Turn, error: Error) -> None:
+        turn.reply(request, fetch_response(turn, request, fetch_error(error)))
+
+    if request.require_stable:
+        turn.when_durable(durable)
+    else:
+        durable(turn, Error.NONE)
+
+
+def fetch_error(error: Error) -> Error:
+    """A commit under way that is not known to be durable could be overtaken by a new coordinator: ask that one."""
+    mapped = append_error(error)
+    return Error.NOT_COORDINATOR if mapped is Error.COORDINATOR_NOT_AVAILABLE else mapped
+
+
+def fetch_response(turn: Turn, request: OffsetFetchRequest, error: Error) -> OffsetFetchResponse:
+    if error is not Error.NONE:
+        return refused_fetch(request, error)
+    if request.version >= MANY_GROUPS_SINCE:
+        return OffsetFetchResponse(groups=tuple(fetched_group(turn, group) for group in request.groups))
+    asked = OffsetFetchRequestGroup(group_id=request.group_id, topics=request.topics)
+    return OffsetFetchResponse(topics=fetched_group(turn, asked).topics)
+
+
+def refused_fetch(request: OffsetFetchRequest, error: Error) -> OffsetFetchResponse:
+    if request.version >= MANY_GROUPS_SINCE:
+        groups = (OffsetFetchResponseGroup(group_id=group.group_id, error_code=error) for group in request.groups)
+        return OffsetFetchResponse(groups=tuple(groups))
+    if request.version >= ONE_ERROR_PER_GROUP_SINCE:
+        return OffsetFetchResponse(error_code=error)
+    return OffsetFetchResponse(topics=refused_topics(request.topics or (), error))
+
+
+def refused_topics(topics: Iterable[OffsetFetchRequestTopic], error: Error) -> tuple[OffsetFetchResponseTopic, ...]:
+    return tuple(
+        OffsetFetchResponseTopic(
+            name=topic.name,
+            partitions=tuple(
+                OffsetFetchResponsePartition(partition_index=partition, error_code=error)
+                for partition in topic.partition_indexes
+            ),
+        )
+        for topic in topics
+    )
+
+
+def fetched_group(turn: Turn, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+    offsets = turn.shard.image.offsets.get(asked.group_id, {})
+    topics = every_topic(offsets) if asked.topics is None else asked.topics
+    return OffsetFetchResponseGroup(
+        group_id=asked.group_id,
+        topics=tuple(
+            OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=tuple(
+                    fetched(offsets.get((topic.name, partition)), partition) for partition in topic.partition_indexes
+                ),
+            )
+            for topic in topics
+        ),
+    )
+
+
+def every_topic(offsets: GroupOffsets) -> list[OffsetFetchRequestTopic]:
+    """Kafka's order here is that of a hash map; sorted is one that can be read."""
+    partitions: dict[str, list[int]] = {}
+    for topic, partition in sorted(offsets):
+        partitions.setdefault(topic, []).append(partition)
+    return [OffsetFetchRequestTopic(name=topic, partition_indexes=tuple(partitions[topic])) for topic in partitions]
+
+
+def fetched(committed: OffsetCommit | None, partition: int) -> OffsetFetchResponsePartition:
+    if committed is None:
+        return OffsetFetchResponsePartition(partition_index=partition)
+    return OffsetFetchResponsePartition(
+        partition_index=partition,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+    )

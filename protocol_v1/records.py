@@ -1,0 +1,168 @@
+"""What a coordinator writes to __consumer_offsets, and how a group comes back from it.
+
+Written    a group's birth by JoinGroup, the leader's assignment, a static takeover in Stable, the last member's end;
+           and every committed offset. Not written: joins, leaves, handed-out ids, generations without an assignment
+Invariant  replay(records) depends on the last record of each key alone, so a compacted log gives the same groups
+Reference  GroupMetadataValue, OffsetCommitValue; GroupMetadataManager.replay in Apache Kafka
+Start at   replay
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from protocol_v1.group import ClassicGroup, ClassicMember
+from protocol_v1.messages import Protocol
+from protocol_v1.states import Event, next_state
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberMetadata:
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout: int
+    session_timeout: int
+    subscription: bytes
+    """The metadata of the selected protocol; the rest of the member's list is not kept."""
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMetadata:
+    group: str
+    protocol_type: str
+    generation: int
+    protocol: str | None
+    leader: str | None
+    current_state_timestamp: int
+    members: tuple[MemberMetadata, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupTombstone:
+    group: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetCommit:
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp: int
+    expire_timestamp: int | None = None
+    """Only requests of versions 2-4 can give one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetTombstone:
+    group: str
+    topic: str
+    partition: int
+
+
+Record: TypeAlias = GroupMetadata | GroupTombstone | OffsetCommit | OffsetTombstone
+GroupOffsets: TypeAlias = dict[tuple[str, int], OffsetCommit]
+
+
+@dataclass(slots=True)
+class Image:
+    """All that a coordinator keeps: the groups, and their offsets by (topic, partition)."""
+
+    groups: dict[str, ClassicGroup] = field(default_factory=dict)
+    offsets: dict[str, GroupOffsets] = field(default_factory=dict)
+
+
+def replay(records: Iterable[Record]) -> Image:
+    """What a coordinator that takes over knows."""
+    image = Image()
+    for record in records:
+        apply(image, record)
+    return image
+
+
+def apply(image: Image, record: Record) -> None:
+    match record:
+        case GroupMetadata():
+            image.groups[record.group] = _loaded_group(record)
+        case GroupTombstone():
+            image.groups.pop(record.group, None)
+        case OffsetCommit():
+            if record.group not in image.groups:
+                # A simple group has no record of its own: its first offset stands for it.
+                image.groups[record.group] = ClassicGroup(group_id=record.group, durable=True)
+            apply_offset(image, record)
+        case OffsetTombstone():
+            apply_offset(image, record)
+
+
+def apply_offset(image: Image, record: OffsetCommit | OffsetTombstone) -> None:
+    """Also how a live coordinator takes in an offset, once it is durable."""
+    key = (record.topic, record.partition)
+    if isinstance(record, OffsetCommit):
+        image.offsets.setdefault(record.group, {})[key] = record
+    else:
+        offsets = image.offsets.get(record.group, {})
+        offsets.pop(key, None)
+        if not offsets:
+            image.offsets.pop(record.group, None)
+
+
+def _loaded_group(record: GroupMetadata) -> ClassicGroup:
+    """Stable if it has members: whatever rebalance was under way has vanished with the coordinator."""
+    group = ClassicGroup(
+        group_id=record.group,
+        state=next_state(None, Event.LOADED_WITH_MEMBERS if record.members else Event.LOADED_WITHOUT_MEMBERS),
+        state_since_ms=record.current_state_timestamp,
+        generation_id=record.generation,
+        protocol_type=record.protocol_type or None,
+        protocol_name=record.protocol,
+        leader=record.leader,
+        durable=True,
+    )
+    for member in record.members:
+        assert record.protocol is not None
+        loaded = ClassicMember(
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            session_timeout_ms=member.session_timeout,
+            rebalance_timeout_ms=member.rebalance_timeout,
+            protocols=(Protocol(name=record.protocol, metadata=member.subscription),),
+            assignment=member.assignment,
+        )
+        group.add(loaded, record.protocol_type)
+    group.remember_subscriptions()
+    return group
+
+
+def group_metadata(group: ClassicGroup, assignments: Mapping[str, bytes]) -> GroupMetadata:
+    """The group as it is now, with the assignments that are about to become effective."""
+    return GroupMetadata(
+        group=group.group_id,
+        protocol_type=group.protocol_type or "",
+        generation=group.generation_id,
+        protocol=group.protocol_name,
+        leader=group.leader,
+        current_state_timestamp=group.state_since_ms,
+        members=tuple(
+            MemberMetadata(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout=member.rebalance_timeout_ms,
+                session_timeout=member.session_timeout_ms,
+                subscription=member.metadata(group.protocol_name),
+                assignment=assignments[member.member_id],
+            )
+            for member in group.in_order()
+        ),
+    )

@@ -1,0 +1,44 @@
+"""The transition table: every state with every event, and the printed diagram."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+import protocol_v1.states
+from protocol_v1.errors import InvariantBroken
+from protocol_v1.states import TRANSITIONS, Event, State, document, next_state
+
+PREDECESSORS = {
+    State.EMPTY: {None, State.PREPARING_REBALANCE, State.DEAD},
+    State.PREPARING_REBALANCE: {State.EMPTY, State.STABLE, State.COMPLETING_REBALANCE},
+    State.COMPLETING_REBALANCE: {State.PREPARING_REBALANCE},
+    State.STABLE: {None, State.COMPLETING_REBALANCE},
+    State.DEAD: {State.EMPTY, State.PREPARING_REBALANCE, State.COMPLETING_REBALANCE, State.STABLE},
+}
+"""Kafka's own rule (ClassicGroupState.validPreviousStates), and where a group comes from or goes back to a log."""
+
+
+@pytest.mark.parametrize(("state", "event"), list(product([None, *State], Event)))
+def test_a_group_moves_only_along_the_table(state, event):
+    if (state, event) in TRANSITIONS:
+        assert state in PREDECESSORS[next_state(state, event)]
+    else:
+        with pytest.raises(InvariantBroken, match="cannot move on"):
+            next_state(state, event)
+
+
+def test_every_state_can_be_reached_and_left_again():
+    assert set(TRANSITIONS.values()) == set(State)
+    assert {source for source, _ in TRANSITIONS} == {None, *State}
+
+
+def test_every_event_moves_something():
+    assert {event for _, event in TRANSITIONS} == set(Event)
+
+
+def test_the_printed_diagram_is_the_table():
+    printed = Path(protocol_v1.states.__file__).with_name("STATES.md").read_text()
+    assert printed == document(), "run: python -m protocol_v1.states > protocol_v1/STATES.md"
