@@ -34,9 +34,9 @@ def test_the_readmes_table_is_the_demos() -> None:
     assert [row for row in rows if row not in shown] == []
 
 
-def test_the_readmes_assign_commands_run() -> None:
+def test_the_readmes_commands_run() -> None:
     readme = (ROOT / "README.md").read_text()
-    commands = re.findall(r"^(rebalance-lab assign [^#<\n]*)(?:#.*)?$", readme, flags=re.MULTILINE)
+    commands = re.findall(r"^(rebalance-lab (?:assign|play) [^#<\n]*)(?:#.*)?$", readme, flags=re.MULTILINE)
     assert len(commands) >= 3
     for command in commands:
         ended = run(sys.executable, "-m", "api.cli", *shlex.split(command)[1:])
