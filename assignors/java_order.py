@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Any, Generic, TypeVar
 
+from assignors.interface import AssignorError
 from assignors.java_tree_bin import Node, TreeBin
 from assignors.model import java_string_order
 
@@ -121,7 +122,7 @@ def capacity_of_set_copy(size: int) -> int:
 Key = TypeVar("Key")
 
 
-class OrderNotReproducible(Exception):
+class OrderNotReproducible(AssignorError):
     """Java's own order depends on object addresses, or on a tree that has lost keys."""
 
 

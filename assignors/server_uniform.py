@@ -127,12 +127,10 @@ def held_shares(layout: Layout, order: Sequence[str], members: Mapping[str, Memb
 
 def only_topics(layout: Layout, topics: Sequence[int], held: Shares) -> Shares:
     """Without what members hold of topics that they no longer subscribe to; untouched shares stay the same object."""
-    wanted = bytearray(layout.total)
-    for topic in topics:
-        wanted[layout.starts[topic] : layout.starts[topic] + layout.counts[topic]] = b"\1" * layout.counts[topic]
+    wanted = set(topics)
     result: Shares = {}
     for member_id, numbers in held.items():
-        kept = [number for number in numbers if wanted[number]]
+        kept = [number for number in numbers if layout.topic_of(number) in wanted]
         result[member_id] = numbers if len(kept) == len(numbers) else kept
     return result
 
