@@ -17,6 +17,21 @@ from api.terminal import BadInput
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 """Typer keeps click's class to itself; a wrong option should be one line like any other bad input."""
 
+EXTRA_OF = {
+    "confluent_kafka": "kafka",
+    "kio": "kafka",
+    "platformdirs": "kafka",
+    "docker": "containers",
+    "testcontainers": "containers",
+    "pyspark": "spark",
+    "pyarrow": "spark",
+    "fastapi": "api",
+    "uvicorn": "api",
+    "hypothesis": "testing",
+    "pytest": "testing",
+}
+"""Which extra brings a module that the light base does not have."""
+
 app = typer.Typer(
     name="rebalance-lab",
     help="A wind tunnel for Kafka consumer groups: what an assignor, a protocol and a deploy cost, before production.",
@@ -155,6 +170,11 @@ def main() -> None:
         fail(str(error))
     except AssignorError as error:
         fail(f"{error.path}: {error}")
+    except ModuleNotFoundError as error:
+        extra = EXTRA_OF.get((error.name or "").split(".")[0])
+        if extra is None:
+            raise
+        fail(f"{error.name} is not installed: pip install 'rebalance-lab[{extra}]'")
     except BrokenPipeError:  # `rebalance-lab ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

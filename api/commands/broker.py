@@ -14,11 +14,8 @@ if TYPE_CHECKING:
 def broker_up_command(
     provider: str, nodes: int, kafka_version: str | None, port: int | None, bootstrap: str | None, *, as_json: bool
 ) -> None:
-    try:
-        from harness.brokers.hold import hold
-        from harness.brokers.interface import BrokerError
-    except ImportError as error:
-        raise BadInput(f"{error.name} is not installed: pip install 'rebalance-lab[kafka]'") from error
+    from harness.brokers.hold import hold
+    from harness.brokers.interface import BrokerError
 
     def ready(cluster: Cluster) -> None:
         if as_json:
