@@ -1,0 +1,303 @@
+"""From an assignor to its report card: search, find where state and hash order hide, shrink, confirm.
+
+Given      a Target, how many examples, a seed; a progress callback, and a churn driver if the caller has a better one
+Returns    a Report
+Confirmed  a counterexample is shown only after a new process, asked about nothing else before, has failed on it too.
+           What fails only after other groups were asked about is a finding about `deterministic`
+Start at   check, replay
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from assignors.json_contract import group_to_json
+from assignors.testing.answers import Broken, NotApplicable, plain
+from assignors.testing.cases import Case, case_from_json, draw_case
+from assignors.testing.contract import BY_NAME, EVERYBODY, PROPERTIES, Property
+from assignors.testing.history import compare_elsewhere, differs_after, shown_elsewhere
+from assignors.testing.report import BROKEN, HOLDS, MEASURED, NOT_RUN, Finding, Report, Row
+from assignors.testing.rounds import DriverFactory, Rounds
+from assignors.testing.sandbox import Beat, Ended, Send, in_child
+from assignors.testing.search import Tally, look_at, search
+from assignors.testing.shrink import shrink
+from assignors.testing.subject import Subject
+from assignors.testing.targets import Target
+from assignors.testing.trial import Trial
+
+EXAMPLES = 1000
+GRACE_S = 2.0
+"""How much longer than a call's limit a child may be silent: the limit is kept by a signal, the grace by SIGKILL."""
+SHRINK_S = 12.0
+HANG_SHRINK_S = 15.0
+HISTORY_S = 8.0
+SHRINK_LIMIT_S = 2.0
+"""Of one call, while something else than a hang is being shrunk."""
+HANG_LIMIT_S = 0.5
+"""While a hang is being shrunk: the group it was found on has already been given its full limit, twice."""
+
+
+def check(
+    target: Target,
+    examples: int = EXAMPLES,
+    seed: int = 0,
+    *,
+    driver: DriverFactory = Rounds,
+    progress: Callable[[int], None] | None = None,
+) -> Report:
+    started = time.perf_counter()
+    bench = Bench(target, driver)
+    tally = bench.search(examples, seed, progress)
+    findings: dict[str, Finding] = {}
+    notes: list[str] = []
+    for each in PROPERTIES:
+        found = tally.counts[each.name].found
+        if found is None:
+            continue
+        finding = bench.pin_down(each, case_from_json(found), tally.counts[each.name].worst, seed, examples)
+        findings.setdefault(finding.property, finding)
+    if "deterministic" not in findings and "bounded-time" not in findings:
+        hidden = compare_elsewhere(target, seed, tally.digests, notes)
+        if hidden is not None:
+            findings["deterministic"] = hidden
+    return make_report(target, tally, findings, examples, seed, time.perf_counter() - started, notes)
+
+
+def replay(target: Target, name: str, case: Case, driver: DriverFactory = Rounds) -> Finding | None:
+    """One case again, in a new process."""
+    return Bench(target, driver).confirm(BY_NAME[name], case)
+
+
+class Bench:
+    """Experiments on one target, each in a child process of its own."""
+
+    def __init__(self, target: Target, driver: DriverFactory = Rounds) -> None:
+        self.target = target
+        self.driver = driver
+
+    def child(self, work: Callable[[Send], Any], *, quiet_s: float | None = None, hear: Any = None) -> Any:
+        quiet_s = quiet_s or self.target.call_limit_s + GRACE_S
+        return in_child(work, quiet_s=quiet_s, hear=hear, limit_memory=self.target.limit_memory)
+
+    def search(self, examples: int, seed: int, progress: Callable[[int], None] | None) -> Tally:
+        def work(send: Send) -> Tally:
+            subject, beat = self.target.subject(), Beat(send)
+            subject.on_call = beat
+
+            def step(number: int) -> None:
+                beat.number = number
+
+            return search(subject, examples, seed, driver=self.driver, progress=step)
+
+        ended = self.child(work, hear=progress, quiet_s=self.quiet_at_first())
+        if isinstance(ended, Ended):
+            return self.search_up_to_the_end(ended, examples, seed)
+        tally = ended.value
+        assert isinstance(tally, Tally)
+        return tally
+
+    def quiet_at_first(self) -> float:
+        """Starting a JVM or a command takes its time."""
+        return self.target.call_limit_s + (GRACE_S if self.target.limit_memory else 20.0)
+
+    def search_up_to_the_end(self, ended: Ended, examples: int, seed: int) -> Tally:
+        """The child hung or died. From the last example that it told of, each group is announced before it is asked."""
+        start = int(ended.said or 0)
+
+        def work(send: Send) -> None:
+            subject = self.target.subject()
+            subject.on_call = lambda group: send(group_to_json(group))
+            tally = Tally()
+            with subject.watched():
+                for number in range(start, examples):
+                    look_at(subject, draw_case(seed, number), PROPERTIES, tally, number, self.driver, seed)
+
+        again = self.child(work, quiet_s=self.quiet_at_first())
+        tally = Tally(examples=start)
+        for count in tally.counts.values():
+            count.examples = 0
+        how, said = (again.how, again.said) if isinstance(again, Ended) else (ended.how, None)
+        count = tally.counts["bounded-time" if how == "hung" else "valid"]
+        count.examples, count.broken, count.badness = start + 1, 1, self.target.call_limit_s
+        count.worst = f"no answer within {self.target.call_limit_s:g} s" if how == "hung" else how
+        group = said if isinstance(said, dict) else Case(draw_case(seed, start).group).to_json()["group"]
+        count.found = {"group": group}
+        return tally
+
+    def confirm(self, each: Property, case: Case, limit_s: float | None = None) -> Finding | None:
+        """What the property says about this case in a new process, if it says anything."""
+        if case.before is not None:
+            return differs_after(self.target, case)
+        ended = self.child(
+            lambda send: judged(self.target.subject(limit_s), each, case, self.driver, send),
+            quiet_s=None if limit_s is None else limit_s + 0.5 + (0.0 if self.target.limit_memory else 20.0),
+        )
+        if isinstance(ended, Ended):
+            said = ended.said if isinstance(ended.said, dict) else case.to_json()["group"]
+            if ended.how == "hung":
+                text = f"no answer within {limit_s or self.target.call_limit_s:g} s"
+                return Finding("bounded-time", text, Case(case_from_json(said).group), said)
+            return Finding("valid", ended.how, Case(case_from_json(said).group), said)
+        if ended.value is None:
+            if each.name == "deterministic" and self.target.loads_elsewhere:
+                return shown_elsewhere(self.target, case)
+            return None
+        name, message, group, answer = ended.value
+        return Finding(name, message, case if name == each.name else Case(case_from_json(group).group), group, answer)
+
+    def pin_down(self, each: Property, case: Case, message: str, seed: int, examples: int) -> Finding:
+        """The smallest form of a counterexample, confirmed; or the honest word that it could not be seen again."""
+        original = self.confirm(each, case)
+        if original is None:
+            hidden = self.after_history(each, case, seed, examples)
+            if hidden is not None:
+                return hidden
+            told = f"{message} (seen once; not again when asked about this group alone)"
+            return Finding(each.name, told, case, group_to_json(case.group))
+        if original.property != each.name:
+            each, case = BY_NAME[original.property], original.case
+        if each.name == "bounded-time":
+            return self.shrink_hang(each, original)
+        smaller = self.shrink_in_one_child(each, case, original.message)
+        finding = None if smaller is None else self.confirm(each, smaller)
+        if finding is None or finding.property != each.name:
+            smaller = shrink(case, lambda c: self.still(each, c, original.message), budget_s=SHRINK_S, most=400)
+            finding = self.confirm(each, smaller)
+        return finding or original
+
+    def shrink_in_one_child(self, each: Property, case: Case, message: str) -> Case | None:
+        """Fast: thousands of candidates in one process. What comes out is confirmed in a new one."""
+
+        def work(send: Send) -> Any:
+            beat = Beat(send)
+
+            def fails(candidate: Case) -> bool:
+                beat()
+                word = judged(self.target.subject(SHRINK_LIMIT_S), each, candidate, self.driver)
+                return word is not None and word[0] == each.name and alike(word[1], message)
+
+            return shrink(case, fails, budget_s=SHRINK_S).to_json()
+
+        ended = self.child(work, quiet_s=max(self.quiet_at_first(), SHRINK_S))
+        return None if isinstance(ended, Ended) else case_from_json(ended.value)
+
+    def still(self, each: Property, case: Case, message: str) -> bool:
+        finding = self.confirm(each, case)
+        return finding is not None and finding.property == each.name and alike(finding.message, message)
+
+    def shrink_hang(self, each: Property, original: Finding) -> Finding:
+        """One new process per candidate: the limit is short, and a process that hangs is killed."""
+
+        def hangs(candidate: Case) -> bool:
+            finding = self.confirm(each, candidate, HANG_LIMIT_S)
+            return finding is not None and finding.property == "bounded-time"
+
+        smaller = shrink(original.case, hangs, budget_s=HANG_SHRINK_S, most=400)
+        finding = self.confirm(each, smaller, HANG_LIMIT_S)
+        if finding is None or finding.property != "bounded-time" or smaller is original.case:
+            return original
+        full = f"; on the group it was found with, none within {self.target.call_limit_s:g} s"
+        return replace(
+            finding, message=finding.message + full, case=Case(smaller.group), group=group_to_json(smaller.group)
+        )
+
+    def after_history(self, each: Property, case: Case, seed: int, examples: int) -> Finding | None:
+        """It failed in the search and does not alone: some group before it leaves a state behind. Which one?"""
+        deadline = time.perf_counter() + HISTORY_S
+        for number in range(examples):
+            if time.perf_counter() > deadline:
+                break
+            before = draw_case(seed, number).group
+            finding = differs_after(self.target, Case(case.group, before=before))
+            if finding is not None:
+                return self.shrink_history(finding.case)
+        return None
+
+    def shrink_history(self, case: Case) -> Finding | None:
+        smaller = shrink(
+            case,
+            lambda c: c.before is not None and differs_after(self.target, c) is not None,
+            budget_s=SHRINK_S,
+            most=400,
+        )
+        return differs_after(self.target, smaller)
+
+
+Judgement = tuple[str, str, dict[str, Any], Any]
+
+
+def alike(message: str, other: str) -> bool:
+    """A wrong answer should not shrink into an exception: that would be another story."""
+    return message.startswith("raised") == other.startswith("raised")
+
+
+def judged(
+    subject: Subject, each: Property, case: Case, driver: DriverFactory, send: Send | None = None
+) -> Judgement | None:
+    """The property's word on one case: who is to blame, why, in which group, and the answer."""
+    if send is not None:
+        send(case.to_json()["group"])
+        subject.on_call = lambda group: send(group_to_json(group))
+    try:
+        with subject.watched():
+            # read anew: a class that changes its input must not change the case that is being shrunk
+            trial = Trial(subject, case_from_json(case.to_json()), thorough=True, driver=driver)
+            if each.waived_on(trial):
+                return None
+            each.check(trial)
+    except NotApplicable:
+        return None
+    except Broken as broken:
+        name = broken.blames or each.name
+        if not BY_NAME[name].held_by(subject):
+            return None
+        return name, broken.message, group_to_json(broken.group or case.group), plain(broken.answer)
+    return None
+
+
+def make_report(
+    target: Target,
+    tally: Tally,
+    findings: dict[str, Finding],
+    examples: int,
+    seed: int,
+    seconds: float,
+    notes: Sequence[str],
+) -> Report:
+    subject = target.subject()
+    ordered = tuple(findings[each.name] for each in PROPERTIES if each.name in findings)
+    return Report(
+        target=target.text,
+        name=target.name,
+        promises=target.promises,
+        added=target.added,
+        waived={str(waiver): waiver.why for waiver in target.waivers},
+        seed=seed,
+        examples=examples,
+        groups=tally.examples,
+        rows=tuple(row_of(each, tally, each.held_by(subject), findings.get(each.name)) for each in PROPERTIES),
+        findings=ordered,
+        calls=tally.calls,
+        seconds=seconds,
+        assignor_seconds=tally.assignor_s,
+        slowest=tally.slowest,
+        notes=tuple(notes),
+    )
+
+
+def row_of(each: Property, tally: Tally, promised: bool, finding: Finding | None) -> Row:
+    count = tally.counts[each.name]
+    worst = count.worst if count.broken else ""
+    if each.name == "bounded-time" and not worst:
+        worst = tally.slowest
+    if finding is not None:
+        verdict, worst = BROKEN, finding.message
+    elif not count.examples:
+        verdict = NOT_RUN
+    else:
+        verdict = HOLDS if promised else MEASURED
+    title = EVERYBODY if each.promise == EVERYBODY else each.promise
+    return Row(each.name, each.title, title, promised, verdict, count.examples, count.broken, worst)

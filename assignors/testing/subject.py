@@ -1,0 +1,171 @@
+"""The assignor on the bench: asked for an answer under a time limit, its mistakes turned into findings.
+
+Given      a class (or whatever makes an instance), what it promises, and what it openly waives
+Returns    Placed answers, or Broken
+Instances  `ask` takes a fresh instance every time; `ask_again` takes one and the same for the life of the Subject. What
+           is found must not depend on where a class keeps its state
+Time       a timer ticks a few times a second; a tick during a call that has lasted too long raises inside it. A call
+           that cannot be interrupted (one long operation in C, a JVM) is the sandbox's business
+Start at   Subject
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+from assignors.interface import AssignorError
+from assignors.model import Group
+from assignors.testing.answers import Broken, NotApplicable, Placed, View, materialised, plain
+from assignors.testing.shapes import Waiver, shapes_of
+
+CALL_LIMIT_S = 5.0
+"""Kafka gives a leader max.poll.interval.ms, five minutes, for groups a hundred times the size of those drawn here."""
+TICK_S = 0.05
+
+
+class TooLong(BaseException):
+    """Not an Exception: a class that catches those should not catch this."""
+
+
+class Subject:
+    def __init__(
+        self,
+        make: Callable[[], Any],
+        *,
+        name: str,
+        promises: Collection[str] = (),
+        waivers: Collection[Waiver] = (),
+        cooperative: bool = False,
+        threshold: float = 0.1,
+        moves_within: int = 0,
+        call_limit_s: float = CALL_LIMIT_S,
+    ) -> None:
+        self.make = make
+        self.name = name
+        self.promises = frozenset(promises)
+        self.waivers = tuple(waivers)
+        self.cooperative = cooperative
+        """It may withhold a partition that somebody claims."""
+        self.threshold = threshold
+        self.moves_within = moves_within
+        self.call_limit_s = call_limit_s
+        self.held: frozenset[str] = frozenset()
+        """The properties that a search holds it to, worked out once."""
+        self.calls = 0
+        self.spent_s = 0.0
+        self.slowest_s = 0.0
+        self.slowest: Group | None = None
+        self.on_call: Callable[[Group], None] | None = None
+        """Told of each group before it is asked about: the sandbox's way of knowing where a killed child stood."""
+        self._veteran: Any = None
+        self._passed: Group | None = None
+        """The last group that no waiver covers: it is often asked about three times in a row."""
+        self._started: float | None = None
+
+    def ask(self, group: Group, view: View | None = None, like: Placed | None = None) -> Placed:
+        """`like` is the answer that is expected, for the same members and topics: where it comes, it is handed back
+        without being checked a second time."""
+        return self._ask(self._new_instance(group), group, view, like)
+
+    def ask_again(self, group: Group, view: View | None = None, like: Placed | None = None) -> Placed:
+        if self._veteran is None:
+            self._veteran = self._new_instance(group)
+        return self._ask(self._veteran, group, view, like)
+
+    def _new_instance(self, group: Group) -> Any:
+        try:
+            return self.make()
+        except Exception as error:
+            raise Broken(f"cannot be made: {error_line(error)}", group, blames="valid") from error
+
+    def _ask(self, instance: Any, group: Group, view: View | None, like: Placed | None) -> Placed:
+        if self.waivers:
+            self._stop_where_waived(group)
+        answer = self._timed(instance, group)
+        if like is not None and type(answer) is dict and answer == like.answer:
+            return like
+        return (view or View(group)).place(answer, may_withhold=self.cooperative)
+
+    def _stop_where_waived(self, group: Group) -> None:
+        if group is self._passed:
+            return
+        shapes = shapes_of(group)
+        for waiver in self.waivers:
+            if waiver.property == "*" and waiver.shapes <= shapes:
+                raise NotApplicable
+        self._passed = group
+
+    def _timed(self, instance: Any, group: Group) -> Any:
+        if self.on_call is not None:
+            self.on_call(group)
+        self.calls += 1
+        self._started = started = time.perf_counter()
+        try:
+            return materialised(instance.assign(group))
+        except TooLong:
+            message = f"no answer within {self.call_limit_s:g} s"
+            raise Broken(message, group, badness=self.call_limit_s, blames="bounded-time") from None
+        except AssignorError as error:
+            if not group.members:  # Java's own refuse a group of nobody, and nobody is there to be hurt
+                raise NotApplicable from error
+            raise Broken(f"gives no answer: {error}", group, blames="valid") from error
+        except (Exception, SystemExit, GeneratorExit) as error:
+            blames = "pure" if changes_input(error) else "valid"
+            raise Broken(f"raised {error_line(error)}", group, blames=blames) from error
+        finally:
+            self._started = None
+            took = time.perf_counter() - started
+            self.spent_s += took
+            if took > self.slowest_s:
+                self.slowest_s, self.slowest = took, group
+
+    def tick(self, *_: object) -> None:
+        started = self._started
+        if started is not None and time.perf_counter() - started > self.call_limit_s:
+            raise TooLong
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """While inside, calls that last too long are interrupted. Only a main thread can be."""
+        if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+            yield
+            return
+        before = signal.signal(signal.SIGALRM, self.tick)
+        signal.setitimer(signal.ITIMER_REAL, TICK_S, TICK_S)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+
+def error_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__
+
+
+def changes_input(error: BaseException) -> bool:
+    """The model is frozen, so most attempts to change a group end in one of these."""
+    text = str(error)
+    if isinstance(error, FrozenInstanceError):
+        return True
+    if isinstance(error, TypeError):
+        return ("mappingproxy" in text and "support item" in text) or "'tuple' object does not support item" in text
+    if isinstance(error, AttributeError):
+        methods = ("append", "sort", "remove", "pop", "clear", "update", "setdefault", "popitem", "extend", "insert")
+        return any(
+            text == f"'{kind}' object has no attribute '{m}'" for kind in ("mappingproxy", "tuple") for m in methods
+        )
+    return False
+
+
+def shown_answer(placed: Placed) -> Mapping[str, Any]:
+    answer = plain(placed.answer)
+    assert isinstance(answer, dict)
+    return answer

@@ -1,0 +1,151 @@
+"""What `check` is pointed at: from a text or a class to something that makes assignors.
+
+package.module:Class            a class as in 'Write your own assignor'; it needs to import nothing
+classic/sticky                  a built-in strategy, by any name that `assign` accepts
+kafka-python:package.module:Class, aiokafka:package.module:Class
+                                an assignor written for that client
+java:/path/a.jar:/path/b.jar:com.acme.MyAssignor
+                                a ConsumerPartitionAssignor; the class path needs kafka-clients and slf4j-api too
+command:./my-assignor --flag    any language: {"group": ...} on standard input, {"assignment": ...} on standard output
+
+Start at   load_target, target_of
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from assignors.interface import RebalanceProtocol
+from assignors.json_contract import ContractError
+from assignors.strategies import BUILT_IN, SHORT, load_custom
+from assignors.testing.contract import PROMISES, unknown_promises
+from assignors.testing.kafkas import KNOWN
+from assignors.testing.shapes import Waiver, waivers_from
+from assignors.testing.subject import CALL_LIMIT_S, Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    text: str
+    """As a person wrote it, or would have to."""
+    make: Callable[[], Any]
+    name: str
+    promises: tuple[str, ...] = ()
+    waivers: tuple[Waiver, ...] = ()
+    cooperative: bool = False
+    threshold: float = 0.1
+    moves_within: int = 0
+    added: tuple[str, ...] = ()
+    """Promises made by the caller, in the class's name."""
+    loads_elsewhere: bool = True
+    """Another process can load it by its text; a class made inside a function cannot be."""
+    limit_memory: bool = True
+    call_limit_s: float = field(default=CALL_LIMIT_S)
+
+    def subject(self, call_limit_s: float | None = None) -> Subject:
+        return Subject(
+            self.make,
+            name=self.name,
+            promises=self.promises,
+            waivers=self.waivers,
+            cooperative=self.cooperative,
+            threshold=self.threshold,
+            moves_within=self.moves_within,
+            call_limit_s=call_limit_s or self.call_limit_s,
+        )
+
+
+def load_target(text: str, promises: Collection[str] = ()) -> Target:
+    """Raises ContractError with one line when there is nothing to test."""
+    from assignors.testing import adapters
+
+    kind, _, rest = text.partition(":")
+    if kind in adapters.KINDS and rest:
+        made = adapters.KINDS[kind](rest)
+        target = described(made, type(made) if kind == "class" else None, text)
+    elif SHORT.get(text, text) in BUILT_IN:
+        name = SHORT.get(text, text)
+        module, class_name = BUILT_IN[name]
+        made_class = getattr(importlib.import_module(module), class_name)
+        target = described(made_class(), made_class, name)
+        target = replace(target, waivers=waivers_from(KNOWN.get(name, {})))
+    else:
+        target = load_class(text)
+    return with_promises(target, promises) if promises else target
+
+
+def load_class(text: str) -> Target:
+    name = text.removeprefix("classic/").removeprefix("consumer/")
+    if ":" not in name:
+        kinds = "package.module:Class, a built-in strategy, kafka-python:, aiokafka:, java: or command:"
+        raise ContractError("assignor", f"{text!r} names nothing to test; expected {kinds}")
+    instance = load_custom(name, "assignor")
+    found: Any = sys.modules[name.partition(":")[0]]
+    for part in name.partition(":")[2].split("."):
+        found = getattr(found, part)
+    return described(instance, found if isinstance(found, type) else None, name)
+
+
+def target_of(assignor: object, promises: Collection[str] = ()) -> Target:
+    """From a class, an instance, or a text: what a test has at hand."""
+    if isinstance(assignor, str):
+        return load_target(assignor, promises)
+    made_class = assignor if isinstance(assignor, type) else None
+    try:
+        instance = assignor() if isinstance(assignor, type) else assignor
+    except Exception as error:
+        raise ContractError("assignor", f"{assignor!r} cannot be made without arguments: {error}") from error
+    if not callable(getattr(instance, "assign", None)):
+        raise ContractError("assignor", f"{assignor!r} has no method assign(group)")
+    named = type(instance)
+    text = f"{named.__module__}:{named.__qualname__}"
+    target = described(instance, made_class, text)
+    elsewhere = made_class is not None and "<locals>" not in text and named.__module__ != "__main__"
+    target = replace(target, loads_elsewhere=elsewhere)
+    return with_promises(target, promises) if promises else target
+
+
+def described(instance: Any, made_class: type | None, text: str) -> Target:
+    """Reads the optional attributes once. An instance stands for itself: a fresh one cannot be had."""
+    listed = getattr(instance, "promises", ())
+    promises = (listed,) if isinstance(listed, str) else tuple(listed or ())
+    check_promises(promises)
+    try:
+        waivers = waivers_from(getattr(instance, "waives", {}))
+    except ValueError as error:
+        raise ContractError("assignor", str(error)) from None
+    protocols = getattr(instance, "supported_protocols", ())
+    cooperative = "cooperative" in promises
+    if not callable(protocols):
+        cooperative = cooperative or RebalanceProtocol.COOPERATIVE in tuple(protocols)
+    make: Callable[[], Any] = getattr(instance, "fresh", None) or made_class or (lambda: instance)
+    return Target(
+        text=text,
+        make=make,
+        name=str(getattr(instance, "name", type(instance).__name__)),
+        promises=promises,
+        waivers=waivers,
+        cooperative=cooperative,
+        threshold=float(getattr(instance, "threshold", 0.1)),
+        moves_within=int(getattr(instance, "moves_within", 0)),
+        limit_memory=getattr(instance, "limit_memory", True) is True,
+        call_limit_s=float(getattr(instance, "call_limit_s", CALL_LIMIT_S)),
+    )
+
+
+def with_promises(target: Target, promises: Collection[str]) -> Target:
+    check_promises(promises)
+    together = tuple(dict.fromkeys((*target.promises, *promises)))
+    added = tuple(promise for promise in together if promise not in target.promises)
+    return replace(target, promises=together, added=added, cooperative=target.cooperative or "cooperative" in together)
+
+
+def check_promises(promises: Collection[str]) -> None:
+    unknown = unknown_promises(promises)
+    if unknown:
+        known = ", ".join(PROMISES)
+        raise ContractError("promises", f"{unknown[0]!r} is no promise that can be checked; known: {known}")

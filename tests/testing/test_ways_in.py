@@ -1,0 +1,154 @@
+"""The other ways in: the pytest base class, the plugin, the state machine, the strategies."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from assignors.json_contract import group_from_json, group_to_json
+from assignors.model import Group
+from assignors.testing import AssignorContract, churn_machine, groups, members, topics
+from assignors.testing.answers import Broken
+from assignors.testing.cases import case_from_json, draw_case
+from assignors.testing.events import Event, events_from_json, events_to_json, happen
+from assignors.testing.rounds import Rounds
+from assignors.testing.strategies import groups_with_churn
+from tests.testing.good import GoodHandOver, GoodKeeper
+from tests.testing.zoo import KeepsWhatItNoLongerSubscribesTo
+
+ROOT = Path(__file__).parents[2]
+
+
+class TestAGoodOne(AssignorContract):
+    assignor = GoodKeeper
+    examples = 200
+
+
+TestChurnOfAGoodOne = churn_machine(GoodHandOver).TestCase
+TestChurnOfAGoodOne.settings = settings(max_examples=30, stateful_step_count=15)
+
+
+def test_the_state_machine_finds_what_only_a_churn_shows() -> None:
+    """A member that unsubscribes in the middle of a crash keeps an old claim."""
+
+    class Forgetful(GoodKeeper):
+        def assign(self, group: Group) -> dict[str, dict[str, list[int]]]:
+            shares = super().assign(group)
+            if any(m.generation and m.generation > 3 for m in group.members.values()):
+                shares.popitem()
+            return shares
+
+    machine = churn_machine(Forgetful).TestCase
+    machine.settings = settings(max_examples=50, stateful_step_count=15, database=None)
+    with pytest.raises((Broken, ExceptionGroup)):
+        machine().runTest()
+
+
+def test_a_driver_can_be_handed_in() -> None:
+    """The hook for real protocol machines: whatever drives the churn sees every event."""
+    seen: list[Event] = []
+
+    class Watching(Rounds):
+        def apply(self, event: Event) -> None:
+            seen.append(event)
+            super().apply(event)
+
+    from assignors.testing.check import check
+    from assignors.testing.search import search
+    from assignors.testing.targets import target_of
+
+    assert check(target_of(GoodKeeper), 40, driver=Watching).row("churn").examples >= 5
+    search(target_of(GoodKeeper).subject(), 20, 0, driver=Watching)
+    assert len({event.kind for event in seen}) >= 3
+
+
+@given(groups())
+@settings(max_examples=150)
+def test_every_drawn_group_is_json_that_assign_accepts(group: Group) -> None:
+    text = json.dumps(group_to_json(group))
+    assert group_to_json(group_from_json(json.loads(text))) == json.loads(text)
+
+
+@given(groups(max_members=3, max_topics=1, max_partitions=4, claims=False, racks=False, loads=False, odd_names=False))
+@settings(max_examples=80)
+def test_knobs_keep_groups_small_and_plain(group: Group) -> None:
+    assert len(group.members) <= 3
+    assert len(group.topics) <= 1
+    assert group.layout.total <= 4
+    for name, member in group.members.items():
+        assert not member.owned
+        assert member.rack is None
+        assert name.isascii()
+    with pytest.raises(TypeError, match="unknown knob 'max_member'"):
+        groups(max_member=3)
+
+
+@given(topics(max_topics=2).flatmap(lambda known: members(known, max_members=4, odd_names=False)))
+@settings(max_examples=50)
+def test_members_subscribe_to_the_topics_they_are_given(drawn: dict[str, object]) -> None:
+    assert len(drawn) <= 4
+
+
+@given(groups_with_churn(max_members=4))
+@settings(max_examples=80)
+def test_events_are_json_and_any_of_them_may_happen_to_any_group(drawn: tuple[Group, tuple[Event, ...]]) -> None:
+    group, events = drawn
+    assert events_from_json(json.loads(json.dumps(events_to_json(events)))) == events
+    for event in events:
+        group = happen(group, event)
+        group_from_json(json.loads(json.dumps(group_to_json(group))))
+
+
+def test_a_case_is_the_same_in_every_process() -> None:
+    script = "from assignors.testing.cases import draw_case; print(*[draw_case(3, n).to_json() for n in range(40)])"
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(texts) == 1
+    assert case_from_json(draw_case(3, 4).to_json()).to_json() == draw_case(3, 4).to_json()
+
+
+def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own, with the plugin and nothing else: the lab's own tests have it loaded by name."""
+    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "assignors.testing.plugin", "--rootdir", str(folder)]
+    command += ["-p", "no:cacheprovider", "-c", os.devnull]
+    return subprocess.run(
+        [*command, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def test_a_failing_contract_shows_its_counterexample_and_nothing_of_the_kit(tmp_path: Path) -> None:
+    (tmp_path / "test_mine.py").write_text(
+        "from assignors.testing import AssignorContract\n"
+        f"from tests.testing.zoo import {KeepsWhatItNoLongerSubscribesTo.__name__} as Mine\n"
+        "class TestMine(AssignorContract):\n    assignor = Mine\n"
+    )
+    done = run_pytest(tmp_path)
+    assert done.returncode == 1, done.stdout
+    assert "valid is broken: gives 'A' t-0, which it did not subscribe to" in done.stdout
+    assert "rebalance-lab check tests.testing.zoo:KeepsWhatItNoLongerSubscribesTo --replay" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_the_plugin_runs_a_contract_without_a_test_file(tmp_path: Path) -> None:
+    good = run_pytest(tmp_path, "--assignor", "tests.testing.good:GoodBlocks", "--assignor-examples", "100")
+    assert good.returncode == 0, good.stdout
+    assert "17 passed" in good.stdout
+    bad = run_pytest(tmp_path, "--assignor", "tests.testing.zoo:OffByOne", "--assignor-examples", "50")
+    assert bad.returncode == 1
+    assert "valid is broken" in bad.stdout
