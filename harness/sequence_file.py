@@ -22,7 +22,7 @@ answered); either way the next one is given what was durable.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from assignors.json_contract import INT32_MAX, ContractError, at, expect_list, expect_object, refuse_unknown, shown
@@ -52,7 +52,11 @@ class Served:
 
     requests: Mapping[str, type[Request]]
     properties: Sequence[str]
-    build: Callable[[Mapping[str, int], NewMemberId, Mapping[str, int] | None], Machine]
+    build: Callable[[Mapping[str, Any], NewMemberId, Mapping[str, int] | None], Machine]
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Settings that are words, with those they can be; all others are whole numbers."""
+    may_be_zero: Sequence[str] = ()
+    """Intervals that are allowed to be 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +76,7 @@ class Step:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequenceFile:
     served: Served
-    config: Mapping[str, int]
+    config: Mapping[str, Any]
     topics: Mapping[str, int] | None
     steps: Sequence[Step]
     until_ms: int
@@ -102,13 +106,20 @@ def parse_sequence(value: Any, protocols: Mapping[str, Served]) -> SequenceFile:
     )
 
 
-def parse_config(value: Any, served: Served) -> dict[str, int]:
+def parse_config(value: Any, served: Served) -> dict[str, Any]:
     config = expect_object(value, "config")
     refuse_unknown(config, served.properties, "config")
-    return {
-        name: whole_number(setting, at("config", name), low=1 if name.endswith("interval.ms") else 0)
-        for name, setting in config.items()
-    }
+    return {name: parse_setting(setting, name, served) for name, setting in config.items()}
+
+
+def parse_setting(value: Any, name: str, served: Served) -> Any:
+    path = at("config", name)
+    if name in served.words:
+        if value not in served.words[name]:
+            raise ContractError(path, f"expected one of {', '.join(served.words[name])}, got {shown(value)}")
+        return value
+    is_positive = name.endswith("interval.ms") and name not in served.may_be_zero
+    return whole_number(value, path, low=1 if is_positive else 0)
 
 
 def parse_topics(value: Any, path: str) -> dict[str, int]:

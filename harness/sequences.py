@@ -18,6 +18,7 @@ from itertools import count
 from typing import Any
 
 from assignors.json_contract import ContractError, at, expect_list, refuse_unknown, shown
+from harness import both_protocols
 from harness.message_json import request_from_json, response_to_json
 from harness.sequence_file import Machine, NewMemberId, SequenceFile, Served, Step, parse_sequence
 from protocol_v1.config import PROPERTIES, CoordinatorConfig
@@ -36,7 +37,10 @@ def classic(config: Mapping[str, int], new_member_id: NewMemberId, topics: Mappi
     return Coordinator(CoordinatorConfig.from_properties(config), new_member_id=new_member_id, topics=topics)
 
 
-PROTOCOLS: dict[str, Served] = {"classic": Served(requests=REQUESTS, properties=PROPERTIES, build=classic)}
+PROTOCOLS: dict[str, Served] = {
+    "classic": Served(requests=REQUESTS, properties=PROPERTIES, build=classic),
+    "consumer": both_protocols.SERVED,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,111 @@
+"""A broker's settings that a coordinator of consumer groups obeys, under Kafka's names and with Kafka 4.3.1's defaults.
+
+A group may have three of them of its own (`GROUP_SETTINGS`), set while it lives; they count from the next timer, answer
+or computation on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import Any
+
+INT32_MAX = 2**31 - 1
+
+
+class MigrationPolicy(Enum):
+    """Which way a group with members may change its protocol; empty groups change it under every policy."""
+
+    BIDIRECTIONAL = "bidirectional"
+    UPGRADE = "upgrade"
+    DOWNGRADE = "downgrade"
+    DISABLED = "disabled"
+
+    @property
+    def upgrades(self) -> bool:
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
+
+    @property
+    def downgrades(self) -> bool:
+        return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatorConfig:
+    """The attribute is the property's name with underscores: group_max_size is `group.max.size`."""
+
+    group_consumer_session_timeout_ms: int = 45_000
+    group_consumer_min_session_timeout_ms: int = 45_000
+    group_consumer_max_session_timeout_ms: int = 60_000
+    group_consumer_heartbeat_interval_ms: int = 5_000
+    group_consumer_min_heartbeat_interval_ms: int = 5_000
+    group_consumer_max_heartbeat_interval_ms: int = 15_000
+    group_consumer_assignment_interval_ms: int = 1_000
+    """At least so long lie between two targets of a group; 0 computes at once."""
+    group_consumer_min_assignment_interval_ms: int = 0
+    group_consumer_max_assignment_interval_ms: int = 15_000
+    group_consumer_max_size: int = INT32_MAX
+    group_consumer_regex_refresh_interval_ms: int = 600_000
+    group_consumer_migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+    group_max_size: int = INT32_MAX
+    group_min_session_timeout_ms: int = 6_000
+    group_max_session_timeout_ms: int = 1_800_000
+    offset_metadata_max_bytes: int = 4_096
+    offsets_retention_minutes: int = 10_080
+    offsets_retention_check_interval_ms: int = 600_000
+
+    wakes_classic_members: bool = False
+    """Not a setting of Kafka: also wake classic members when the target is out of date, not only when they are behind
+    it. Kafka does not, and a group of classic members alone then never hears of a leaver's partitions."""
+
+    forgets_empty_groups: bool = True
+    """Nor is this: a JoinGroup with a foreign member id makes Kafka forget an empty consumer group, though not in its
+    log, so that the next member starts again at epoch 2."""
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, Any]) -> CoordinatorConfig:
+        values = {name.replace(".", "_"): value for name, value in properties.items()}
+        policy = values.get("group_consumer_migration_policy")
+        if policy is not None:
+            values["group_consumer_migration_policy"] = MigrationPolicy(policy)
+        return cls(**values)
+
+
+QUIRKS = ("wakes_classic_members", "forgets_empty_groups")
+PROPERTIES = tuple(field.name.replace("_", ".") for field in fields(CoordinatorConfig) if field.name not in QUIRKS)
+"""What a sequence or a scenario may set. All are numbers, except the migration policy's word."""
+
+SESSION_TIMEOUT = "consumer.session.timeout.ms"
+HEARTBEAT_INTERVAL = "consumer.heartbeat.interval.ms"
+ASSIGNMENT_INTERVAL = "consumer.assignment.interval.ms"
+GROUP_SETTINGS = (SESSION_TIMEOUT, HEARTBEAT_INTERVAL, ASSIGNMENT_INTERVAL)
+GroupSettings = Mapping[str, int]
+
+
+def setting(config: CoordinatorConfig, group: GroupSettings, name: str) -> int:
+    """The group's own value, held within the broker's limits, or else the broker's."""
+    if name not in group:
+        return default_of(config, name)
+    low, high = limits(config, name)
+    return min(max(group[name], low), high)
+
+
+def default_of(config: CoordinatorConfig, name: str) -> int:
+    return int(getattr(config, "group_" + name.replace(".", "_")))
+
+
+def limits(config: CoordinatorConfig, name: str) -> tuple[int, int]:
+    what = name.removeprefix("consumer.").replace(".", "_")
+    return int(getattr(config, f"group_consumer_min_{what}")), int(getattr(config, f"group_consumer_max_{what}"))
+
+
+def refusal_of(config: CoordinatorConfig, group: GroupSettings) -> str | None:
+    """Why a broker would not store these settings, in one sentence."""
+    for name, value in group.items():
+        low, high = limits(config, name)
+        if not low <= value <= high:
+            return f"{name} must be between {low} and {high}, got {value}"
+    if setting(config, group, SESSION_TIMEOUT) <= setting(config, group, HEARTBEAT_INTERVAL):
+        return f"{SESSION_TIMEOUT} must be greater than {HEARTBEAT_INTERVAL}"
+    return None

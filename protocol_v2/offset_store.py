@@ -1,0 +1,67 @@
+"""Committed offsets by group: where they are kept and which records stand for them.
+
+One log has one kind of offset record, whichever protocol a group speaks. Alone, this package uses its own two; next to
+a classic coordinator it is handed that one's records and shares its offsets, so that they outlive a conversion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+GroupOffsets: TypeAlias = MutableMapping[tuple[str, int], Any]
+"""Topic and partition -> the record of the last commit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetCommit:
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int
+    metadata: str
+    commit_timestamp: int
+    expire_timestamp: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetTombstone:
+    group: str
+    topic: str
+    partition: int
+
+
+@dataclass(slots=True)
+class OffsetStore:
+    all: Callable[[], MutableMapping[str, Any]]
+    commit: Callable[..., Any] = OffsetCommit
+    tombstone: Callable[..., Any] = OffsetTombstone
+    own: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def alone(cls) -> OffsetStore:
+        own: dict[str, Any] = {}
+        return cls(lambda: own, own=own)
+
+    def of(self, group_id: str) -> GroupOffsets:
+        found: GroupOffsets = self.all().get(group_id, {})
+        return found
+
+    def tombstones(self, group_id: str) -> list[Any]:
+        return [
+            self.tombstone(group=group_id, topic=topic, partition=partition)
+            for topic, partition in sorted(self.of(group_id))
+        ]
+
+    def apply(self, record: Any) -> None:
+        """Once it is durable."""
+        offsets, key = self.all(), (record.topic, record.partition)
+        if hasattr(record, "offset"):
+            offsets.setdefault(record.group, {})[key] = record
+        else:
+            group = offsets.get(record.group, {})
+            group.pop(key, None)
+            if not group:
+                offsets.pop(record.group, None)

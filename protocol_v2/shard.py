@@ -1,0 +1,250 @@
+"""A coordinator's memory, and Turn: the work that one event causes.
+
+Decide     a rule reads the shard and lists records; Turn.commit applies them and appends them. Nothing else changes a
+           group, so what the log holds is what a failed-over coordinator will know
+Durable    the answer leaves once the records are durable. If the log refuses them, they are taken back by applying what
+           they replaced, in reverse, and everything appended after them goes the same way. Timers do not come back.
+           A time-out is no refusal: the records may become durable yet, so they stay
+Start at   Turn.commit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from assignors.interface import Assignor
+from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
+from protocol_v1.errors import Error
+from protocol_v1.messages import Request, Response
+from protocol_v2.config import SESSION_TIMEOUT, CoordinatorConfig, GroupSettings, setting
+from protocol_v2.group import ConsumerGroup
+from protocol_v2.records import GROUP_RECORDS, GroupRecord, Groups, apply, stored
+from protocol_v2.states import Event, GroupState
+from protocol_v2.topics import MetadataImage
+
+if TYPE_CHECKING:
+    from protocol_v2.classic_side import ClassicGroups, ConsumerProtocolCodec
+    from protocol_v2.offset_store import OffsetStore
+    from protocol_v2.subscriptions import Resolution
+
+Done: TypeAlias = "Callable[[Turn, Error], None]"
+"""What follows an append; the error is NONE, or what a client is to be told."""
+
+
+def ignore(turn: Turn, error: Error) -> None:
+    """For work that nobody waits for."""
+
+
+@dataclass(slots=True, kw_only=True)
+class PendingAppend:
+    undo: Callable[[Turn], None]
+    done: Done
+    waiting: list[Done] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Shard:
+    config: CoordinatorConfig
+    new_member_id: Callable[[str], str]
+    """Given what the id should begin with; used where a client has not made its own."""
+    assignors: Mapping[str, Assignor]
+    """By name; the first is used where no member asks for one."""
+    offsets: OffsetStore
+    classic: ClassicGroups
+    codec: ConsumerProtocolCodec
+    image: MetadataImage = field(default_factory=MetadataImage)
+    groups: Groups = field(default_factory=dict)
+    settings: dict[str, GroupSettings] = field(default_factory=dict)
+    resolving: dict[str, Resolution] = field(default_factory=dict)
+    """Regular expressions that are being resolved, by group; lost with the coordinator."""
+    revoking_since: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Group and member whose rebalance timer runs -> the member's epoch when it was started."""
+    join_timers: set[tuple[str, str]] = field(default_factory=set)
+    forgotten: set[str] = field(default_factory=set)
+    """Empty groups that a JoinGroup with a foreign id has erased from memory, though not from the log (quirk)."""
+    classic_appends: dict[int, int] = field(default_factory=dict)
+    """Appends of the classic side: our number -> its own."""
+    rewrites: dict[Request, Callable[[Response], Response]] = field(default_factory=dict)
+    """Requests that both sides answer, and what to make of the classic side's answer."""
+    next_append_id: int = 1
+    pending: dict[int, PendingAppend] = field(default_factory=dict)
+    failed: set[int] = field(default_factory=set)
+    """Appends that went with an earlier one; what the log says about them is of no interest."""
+
+
+class Turn:
+    __slots__ = ("effects", "now_ms", "shard")
+
+    def __init__(self, shard: Shard, now_ms: int) -> None:
+        self.shard = shard
+        self.now_ms = now_ms
+        self.effects: list[Effect] = []
+
+    @property
+    def config(self) -> CoordinatorConfig:
+        return self.shard.config
+
+    def setting(self, group_id: str, name: str) -> int:
+        return setting(self.shard.config, self.shard.settings.get(group_id, {}), name)
+
+    def reply(self, request: Request, response: Response) -> None:
+        self.effects.append(Reply(request=request, response=response))
+
+    def set_timer(self, key: TimerKey, delay_ms: int) -> None:
+        self.effects.append(SetTimer(key=key, delay_ms=delay_ms))
+
+    def cancel_timer(self, key: TimerKey) -> None:
+        self.effects.append(CancelTimer(key=key))
+
+    def commit(
+        self,
+        group_id: str,
+        records: Sequence[Any],
+        event: Event,
+        done: Done,
+        *,
+        member_id: str | None = None,
+        on_undo: Callable[[Turn], None] = lambda turn: None,
+    ) -> None:
+        """Apply and append. `on_undo` takes back what lies outside of the group's own records."""
+        if not records:
+            self.when_durable(done)
+            return
+        groups = self.shard.groups
+        existed = group_id in groups
+        before = groups[group_id].state if existed else None
+        replaced: list[GroupRecord] = []
+        for record in records:
+            if isinstance(record, GROUP_RECORDS):
+                replaced.append(stored(groups, record))
+                apply(groups, record)
+        self.tell(group_id, before, event, member_id)
+
+        def undo(turn: Turn) -> None:
+            turn.take_back(group_id, replaced if existed else None)
+            on_undo(turn)
+
+        append_id = self.new_append_id()
+        self.shard.pending[append_id] = PendingAppend(undo=undo, done=done)
+        self.effects.append(Append(append_id=append_id, records=tuple(records)))
+
+    def new_append_id(self) -> int:
+        append_id = self.shard.next_append_id
+        self.shard.next_append_id += 1
+        return append_id
+
+    def from_classic(self, effects: Iterable[Effect]) -> None:
+        """What the classic side wants done, under append numbers of ours."""
+        for effect in effects:
+            if isinstance(effect, Append):
+                append_id = self.new_append_id()
+                self.shard.classic_appends[append_id] = effect.append_id
+                self.effects.append(Append(append_id=append_id, records=effect.records))
+            elif isinstance(effect, Reply) and effect.request in self.shard.rewrites:
+                rewrite = self.shard.rewrites.pop(effect.request)
+                self.reply(effect.request, rewrite(effect.response))
+            else:
+                self.effects.append(effect)
+
+    def take_back(self, group_id: str, replaced: list[GroupRecord] | None) -> None:
+        """None: the group did not exist before, and so never did."""
+        groups = self.shard.groups
+        before = groups[group_id].state if group_id in groups else GroupState.DEAD
+        if replaced is None:
+            groups.pop(group_id, None)
+        else:
+            for record in reversed(replaced):
+                apply(groups, record)
+        self.tell(group_id, before, Event.NOT_STORED)
+
+    def when_durable(self, done: Done) -> None:
+        """Kafka holds back the result of a write until all that was written before it is durable."""
+        if not self.shard.pending:
+            done(self, Error.NONE)
+        else:
+            self.shard.pending[next(reversed(self.shard.pending))].waiting.append(done)
+
+    def settle(self, append_id: int, error: Error) -> None:
+        """What the log says about an append."""
+        if append_id in self.shard.classic_appends:
+            own = self.shard.classic_appends.pop(append_id)
+            self.from_classic(self.shard.classic.on_append(own, self.now_ms, error))
+            return
+        if append_id in self.shard.failed:
+            self.shard.failed.discard(append_id)
+            return
+        if error not in (Error.NONE, Error.REQUEST_TIMED_OUT):
+            self.fail_from(append_id, error)
+            return
+        finish(self, self.shard.pending.pop(append_id), append_error(error))
+
+    def fail_from(self, append_id: int, error: Error) -> None:
+        lost = [number for number in self.shard.pending if number >= append_id]
+        appends = [self.shard.pending.pop(number) for number in lost]
+        self.shard.failed.update(lost[1:])
+        for append in reversed(appends):
+            append.undo(self)
+        for append in appends:
+            finish(self, append, append_error(error))
+
+    def tell(
+        self, group_id: str, before: GroupState | None, event: Event, member_id: str | None = None
+    ) -> GroupState | None:
+        group = self.shard.groups.get(group_id)
+        after = group.state if group is not None else GroupState.DEAD
+        if after is not before and not (before is None and group is None):
+            self.effects.append(
+                StateChanged(group_id=group_id, state=after.value, event=event.value, member_id=member_id)
+            )
+        return after
+
+    def restart_session(self, group_id: str, member_id: str) -> None:
+        group = self.shard.groups.get(group_id)
+        if group is not None and member_id in group.members:
+            classic = group.members[member_id].metadata.classic
+            timeout_ms = classic.session_timeout_ms if classic else self.setting(group_id, SESSION_TIMEOUT)
+            self.set_timer((SESSION, group_id, member_id), timeout_ms)
+
+    def cancel_timers(self, group_id: str, member_ids: Iterable[str]) -> None:
+        for member_id in member_ids:
+            for kind in MEMBER_TIMERS:
+                self.cancel_timer((kind, group_id, member_id))
+            self.shard.revoking_since.pop((group_id, member_id), None)
+            self.shard.join_timers.discard((group_id, member_id))
+
+
+def finish(turn: Turn, append: PendingAppend, error: Error) -> None:
+    append.done(turn, error)
+    for waiting in append.waiting:
+        waiting(turn, error)
+
+
+SESSION = "consumer-session"
+REBALANCE = "consumer-rebalance"
+JOIN = "consumer-join"
+SYNC = "consumer-sync"
+MEMBER_TIMERS = (SESSION, REBALANCE, JOIN, SYNC)
+"""Timer kinds of one member; the keys are (kind, group id, member id), apart from those of classic groups."""
+
+
+def is_gone(group: ConsumerGroup | None, member_id: str) -> bool:
+    return group is None or member_id not in group.members
+
+
+APPEND_ERRORS = {
+    Error.UNKNOWN_TOPIC_OR_PARTITION: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.NOT_ENOUGH_REPLICAS: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.REQUEST_TIMED_OUT: Error.COORDINATOR_NOT_AVAILABLE,
+    Error.NOT_LEADER_OR_FOLLOWER: Error.NOT_COORDINATOR,
+    Error.KAFKA_STORAGE_ERROR: Error.NOT_COORDINATOR,
+    Error.MESSAGE_TOO_LARGE: Error.UNKNOWN_SERVER_ERROR,
+    Error.RECORD_LIST_TOO_LARGE: Error.UNKNOWN_SERVER_ERROR,
+    Error.INVALID_FETCH_SIZE: Error.UNKNOWN_SERVER_ERROR,
+}
+"""What a client is told when the log refuses: an error of the log's own would mean nothing to it."""
+
+
+def append_error(error: Error) -> Error:
+    return APPEND_ERRORS.get(error, error)

@@ -1,0 +1,236 @@
+"""From a group epoch to a target assignment, through an assignor.
+
+Given      the group, the member whose request is being served as it will be, and the topics
+Returns    records for every target that changes and for the new assignment epoch, and that member's own target
+When       the group epoch is ahead of the assignment epoch and the assignment interval is over; nothing is scheduled
+           for its end, the next heartbeat of anybody computes
+Cost       the assignor's, plus one look at every member; shares that stay are recognised without a look inside
+Reference  TargetAssignmentBuilder, maybeUpdateTargetAssignment in Apache Kafka
+Start at   is_due, next_target
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assignors.model import EMPTY, Assignment, Group, Layout, Member, Share
+from assignors.server_groups import is_homogeneous
+from assignors.server_uniform import UniformAssignor
+from assignors.server_uniform_mixed import assign_heterogeneous
+from protocol_v1.errors import Error
+from protocol_v2.config import ASSIGNMENT_INTERVAL
+from protocol_v2.fencing import Refused
+from protocol_v2.group import AssignorView, ConsumerGroup, tally
+from protocol_v2.records import (
+    ConsumerGroupTargetAssignmentMember,
+    ConsumerGroupTargetAssignmentMetadata,
+    GroupRecord,
+    TargetMetadata,
+)
+from protocol_v2.shard import Turn
+from protocol_v2.subscriptions import topics_with
+from protocol_v2.topics import MetadataImage, topic_name
+from protocol_v2.values import ConsumerMember, MemberMetadata, Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joining:
+    """The member whose request is served: as it was, as it will be, and whom it replaces."""
+
+    before: MemberMetadata
+    after: ConsumerMember
+    names_as_sent: tuple[str, ...] | None = None
+    """In the request's order, if it lists names: a broker's assignor sees them so."""
+    replaces: str | None = None
+    """The former id of this static member."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentTarget:
+    assignment_epoch: int
+    target: Target
+
+
+def is_due(turn: Turn, group: ConsumerGroup, group_epoch: int) -> bool:
+    return group.assignment_epoch < group_epoch and interval_is_over(turn, group)
+
+
+def next_target(
+    turn: Turn, group: ConsumerGroup, group_epoch: int, joining: Joining, records: list[GroupRecord]
+) -> CurrentTarget:
+    view, answer = compute(turn, group, joining)
+    records += changed_targets(group, joining, view, answer)
+    value = TargetMetadata(assignment_epoch=group_epoch, assignment_timestamp=turn.now_ms)
+    records.append(ConsumerGroupTargetAssignmentMetadata(group_id=group.group_id, value=value))
+    group.view = AssignorView(view.group, view.topic_ids, answer)
+    return CurrentTarget(group_epoch, target_in(answer, joining.after.member_id, view))
+
+
+def interval_is_over(turn: Turn, group: ConsumerGroup) -> bool:
+    interval_ms = turn.setting(group.group_id, ASSIGNMENT_INTERVAL)
+    last_ms = group.assignment_timestamp
+    return interval_ms == 0 or last_ms is None or turn.now_ms >= last_ms + interval_ms
+
+
+def compute(turn: Turn, group: ConsumerGroup, joining: Joining) -> tuple[AssignorView, Assignment]:
+    view = assignor_view(group, turn.shard.image, joining)
+    described = view.group.with_members(described_members(group, joining, view, turn.shard.image))
+    assignor = turn.shard.assignors[preferred_assignor(turn, group, joining)]
+    try:
+        if type(assignor) is UniformAssignor and is_mixed(group, joining) and is_homogeneous(described.members):
+            # Two expressions that happen to match the same topics: alike for the eye, but not for the broker.
+            return view, assign_heterogeneous(described, described.hash_order)
+        answer = assignor.assign(described)
+        return view, checked(answer, described)
+    except Exception as error:
+        raise Refused(Error.UNKNOWN_SERVER_ERROR, f"Failed to compute a new target assignment: {error}") from error
+
+
+def assignor_view(group: ConsumerGroup, image: MetadataImage, joining: Joining) -> AssignorView:
+    """Only topics that are subscribed and exist. The layout stays as long as they do."""
+    names = topics_with(group, joining.before, joining.after.metadata)
+    names.update(group.matched_topics(joining.after.metadata))
+    topics = {name: image.topics[name].topic for name in names if name in image.topics}
+    view = group.view
+    if view is not None and view.group.topics == topics and view.topic_ids == ids_of(view.group.layout, image):
+        return view
+    fresh = Group(topics, {})
+    return AssignorView(fresh, ids_of(fresh.layout, image))
+
+
+def ids_of(layout: Layout, image: MetadataImage) -> tuple[str, ...]:
+    return tuple(image.topics[name].topic_id if name in image.topics else "" for name in layout.names)
+
+
+def described_members(
+    group: ConsumerGroup, joining: Joining, view: AssignorView, image: MetadataImage
+) -> dict[str, Member]:
+    """In the order in which the broker's assignor gets to see them."""
+    after = joining.after
+    described: dict[str, Member] = {}
+    topics_seen: dict[tuple[int, str], tuple[str, ...]] = {}
+    for member_id in group.order:
+        if member_id != joining.replaces:
+            metadata = group.members[member_id].metadata
+            alike = (id(metadata.subscribed_topic_names), metadata.subscribed_topic_regex)
+            topics = topics_seen.get(alike)
+            if topics is None:
+                topics = topics_seen[alike] = subscribed(group, metadata, metadata.subscribed_topic_names)
+            owned = previous_share(group, view, image, member_id)
+            described[member_id] = Member(topics, owned, None, metadata.instance_id, metadata.rack_id)
+    metadata = after.metadata
+    names = metadata.subscribed_topic_names
+    sent = joining.names_as_sent
+    described[after.member_id] = Member(
+        topics=subscribed(group, metadata, names if sent is None or sent == names else sent),
+        owned=previous_share(group, view, image, joining.replaces or after.member_id),
+        instance_id=metadata.instance_id,
+        rack=metadata.rack_id,
+    )
+    return described
+
+
+def subscribed(group: ConsumerGroup, metadata: MemberMetadata, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names and matches; where a member has both, the larger set goes first, as in Kafka's UnionSet."""
+    matched = group.matched_topics(metadata)
+    if not names or not matched:
+        return names or matched
+    first, second = (matched, names) if len(matched) >= len(set(names)) else (names, matched)
+    return tuple(dict.fromkeys((*first, *second)))
+
+
+def previous_share(
+    group: ConsumerGroup, view: AssignorView, image: MetadataImage, member_id: str
+) -> Mapping[str, Sequence[int]]:
+    """The member's target, as a share of the last answer where it can be: then the assignor need not look into it."""
+    target = group.targets.get(member_id)
+    if target is None:
+        return EMPTY
+    share, answer = target.share, view.answer
+    if share is not None and target.topic_ids is view.topic_ids and share.layout is view.group.layout:
+        if answer is not None and answer.numbers.get(member_id) is share.numbers:
+            return answer[member_id]
+        return share
+    owned: dict[str, list[int]] = {}
+    for topic_id, partition in sorted(target.partitions):
+        if image.exists(topic_id):
+            owned.setdefault(topic_name(topic_id), []).append(partition)
+    return owned
+
+
+def is_mixed(group: ConsumerGroup, joining: Joining) -> bool:
+    """Kafka's test for a heterogeneous group, where it differs from a comparison of what members end up with."""
+    regexes = Counter(group.regexes)
+    old, new = joining.before.subscribed_topic_regex, joining.after.metadata.subscribed_topic_regex
+    tally(regexes, [old] if old else [], -1)
+    tally(regexes, [new] if new else [], +1)
+    if not regexes:
+        return False  # names alone: equal sets, and nothing else, are homogeneous
+    members = len(group.members) + (joining.after.member_id not in group.members) - (joining.replaces in group.members)
+    names = bool(group.names) or bool(joining.after.metadata.subscribed_topic_names)
+    return names or members not in regexes.values()
+
+
+def preferred_assignor(turn: Turn, group: ConsumerGroup, joining: Joining) -> str:
+    """What most members ask for. A tie, which in Kafka falls to hash order, goes to the member that is served now."""
+    wanted = Counter(group.assignors)
+    before, after = joining.before.server_assignor, joining.after.metadata.server_assignor
+    tally(wanted, [before] if before else [], -1)
+    tally(wanted, [after] if after else [], +1)
+    return most_wanted(wanted, after) or next(iter(turn.shard.assignors))
+
+
+def most_wanted(wanted: Mapping[str, int], own: str | None = None) -> str | None:
+    return max(wanted, key=lambda name: (wanted[name], name == own, name), default=None)
+
+
+def checked(answer: Any, described: Group) -> Assignment:
+    """A custom assignor's answer may be any mapping, and wrong: each partition once, to members that exist."""
+    if type(answer) is Assignment and not answer.beyond and answer.layout is described.layout:
+        return answer
+    layout = described.layout
+    numbers: dict[str, Sequence[int]] = dict.fromkeys(described.members, ())
+    for member_id, share in answer.items():
+        if member_id not in numbers:
+            raise ValueError(f"{member_id} is not a member")
+        found = layout.numbers_of(share)
+        if found is None:
+            raise ValueError(f"{member_id} is given a partition that does not exist")
+        numbers[member_id] = found
+    given = [number for share in numbers.values() for number in share]
+    if len(set(given)) < len(given):
+        raise ValueError("a partition is given to two members")
+    return Assignment(layout, numbers)
+
+
+def target_in(answer: Assignment, member_id: str, view: AssignorView) -> Target:
+    share = answer[member_id] if member_id in answer.numbers else Share(answer.layout, ())
+    assert isinstance(share, Share)
+    return Target(share, view.topic_ids)
+
+
+def changed_targets(
+    group: ConsumerGroup, joining: Joining, view: AssignorView, answer: Assignment
+) -> list[GroupRecord]:
+    changed: list[GroupRecord] = []
+    numbers, ids = answer.numbers, view.topic_ids
+    joined = joining.after.member_id
+    newcomer = [] if joined in group.members else [joined]
+    for member_id in [*group.order, *newcomer]:
+        if member_id == joining.replaces:
+            continue
+        old = group.targets.get(member_id)
+        if old is not None:
+            share = old.share
+            if share is not None and old.topic_ids is ids and share.numbers is numbers.get(member_id):
+                continue
+            new = target_in(answer, member_id, view)
+            if new == old:
+                continue
+        else:
+            new = target_in(answer, member_id, view)
+        changed.append(ConsumerGroupTargetAssignmentMember(group_id=group.group_id, member_id=member_id, value=new))
+    return changed

@@ -1,0 +1,28 @@
+"""Two thousand random lives of a group, with everything going wrong that can (random_runs.py says what)."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.protocol_v2 import mixed_runs
+from tests.protocol_v2.random_runs import run
+
+RUNS = int(os.environ.get("REBALANCE_LAB_RANDOM_RUNS", "2000"))
+BLOCKS = 8
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+@pytest.mark.parametrize("wild", [False, True], ids=["tidy", "wild"])
+def test_no_partition_is_read_by_two_members_and_every_group_settles(wild, block):
+    size = RUNS // (2 * BLOCKS)
+    for seed in range(block * size, (block + 1) * size):
+        run(seed, wild=wild)
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_groups_that_change_their_protocol_have_no_two_readers_and_settle(block):
+    size = RUNS // (4 * BLOCKS)
+    for seed in range(block * size, (block + 1) * size):
+        mixed_runs.run(seed)

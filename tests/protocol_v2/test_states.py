@@ -1,0 +1,57 @@
+"""The tables of states.py: complete, and the same as the page that shows them."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+import protocol_v2
+from protocol_v2.states import ACTIONS, MOVES, NEXT, Event, Finding, GroupState, MemberState, document, group_state
+
+PAGE = Path(protocol_v2.__file__).with_name("STATES.md")
+
+
+def test_the_page_shows_the_tables_as_they_are():
+    assert PAGE.read_text() == document(), "python -m protocol_v2.states > protocol_v2/STATES.md"
+
+
+def test_every_finding_leads_somewhere():
+    assert set(NEXT) == {Finding(*facts) for facts in product((False, True), repeat=3)}
+
+
+@pytest.mark.parametrize("finding", NEXT)
+def test_the_epoch_advances_unless_something_is_still_to_be_revoked(finding):
+    outcome = NEXT[finding]
+    assert outcome.advances == (not finding.still_owns_revoked)
+    assert (outcome.state is MemberState.UNREVOKED_PARTITIONS) == finding.still_owns_revoked
+    if outcome.advances:
+        assert (outcome.state is MemberState.UNRELEASED_PARTITIONS) == finding.unreleased
+
+
+def test_every_member_state_has_actions():
+    assert {state for state, _ in ACTIONS} == set(MemberState)
+
+
+@pytest.mark.parametrize(
+    ("members", "reconciled", "group_epoch", "assignment_epoch", "state"),
+    [
+        (0, 0, 5, 4, GroupState.EMPTY),  # the last one left: the target stays behind
+        (0, 0, 1, 1, GroupState.EMPTY),
+        (2, 2, 4, 3, GroupState.ASSIGNING),  # even though everybody has arrived at the old one
+        (2, 1, 3, 3, GroupState.RECONCILING),
+        (2, 2, 3, 3, GroupState.STABLE),
+    ],
+)
+def test_a_groups_state_follows_from_its_counts(members, reconciled, group_epoch, assignment_epoch, state):
+    counts = {"members": members, "reconciled": reconciled}
+    assert group_state(**counts, group_epoch=group_epoch, assignment_epoch=assignment_epoch) is state
+
+
+def test_every_event_can_move_some_group():
+    assert {event for _, event in MOVES} == set(Event)
+
+
+def test_nothing_but_a_failed_deletion_brings_a_dead_group_back():
+    assert {event for state, event in MOVES if state is GroupState.DEAD} == {Event.NOT_STORED}
