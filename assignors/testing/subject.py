@@ -111,12 +111,13 @@ class Subject:
         except TooLong:
             message = f"no answer within {self.call_limit_s:g} s"
             raise Broken(message, group, badness=self.call_limit_s, blames="bounded-time") from None
-        except AssignorError as error:
-            if not group.members:  # Java's own refuse a group of nobody, and nobody is there to be hurt
-                raise NotApplicable from error
-            raise Broken(f"gives no answer: {error}", group, blames="valid") from error
         except (Exception, SystemExit, GeneratorExit) as error:
             blames = "pure" if changes_input(error) else "valid"
+            if not group.members and blames == "valid" and isinstance(error, Exception):
+                # A leader is always a member: Java's own refuse a group of nobody, and nobody is there to be hurt.
+                raise NotApplicable from error
+            if isinstance(error, AssignorError):
+                raise Broken(f"gives no answer: {error}", group, blames="valid") from error
             raise Broken(f"raised {error_line(error)}", group, blames=blames) from error
         finally:
             self._started = None

@@ -179,4 +179,14 @@ class GoodSparse:
         return {m: {t: tuple(reversed(ps)) for t, ps in s.items()} for m, s in reversed(blocks(group).items()) if s}
 
 
-GOOD = (GoodBlocks, GoodKeeper, GoodHandOver, GoodRacks, GoodLoads, GoodSparse)
+class GoodWithSomebody:
+    """Cannot answer for a group of nobody, as Java's round robin cannot: no leader is ever asked about one."""
+
+    name = "good-with-somebody"
+
+    def assign(self, group: Any) -> Any:
+        first = min(group.members)
+        return blocks(group) | {first: blocks(group)[first]}
+
+
+GOOD = (GoodBlocks, GoodKeeper, GoodHandOver, GoodRacks, GoodLoads, GoodSparse, GoodWithSomebody)

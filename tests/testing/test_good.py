@@ -44,16 +44,14 @@ def test_the_same_seed_gives_the_same_report() -> None:
     ]
 
 
-def test_the_kit_costs_little_beside_the_assignor(record_property: Callable[[str, object], None]) -> None:
-    """The time limit is generous: other tests run beside this one."""
+def test_what_the_kit_costs_is_in_its_report(record_property: Callable[[str, object], None]) -> None:
     lines = [f"{'assignor':44}{'calls':>9}{'assignor':>11}{'kit':>9}{'overhead':>10}{'10,000 examples':>18}"]
     for text in ("classic/range", "classic/sticky", "classic/load-aware", "tests.testing.good:GoodKeeper"):
         report = check(load_target(text), 1_000)
+        assert 0 < report.assignor_seconds < report.seconds
         kit = report.seconds - report.assignor_seconds
         lines.append(
             f"{text:44}{report.calls:9,}{report.assignor_seconds:9.2f} s{kit:7.2f} s"
             f"{kit / report.assignor_seconds:10.0%}{10 * report.seconds:16.0f} s"
         )
-        if text == "classic/range":
-            assert report.seconds * 10 < 120
     record_property("table: what the property kit costs, 1,000 examples each", "\n".join(lines))

@@ -193,13 +193,6 @@ class ReadsPartitionNumbersAsOneDigit:
 
 
 @bug("valid")
-class FailsWithoutMembers:
-    def assign(self, group: Any) -> Shares:
-        _ = 1 // len(group.members)
-        return blocks(group)
-
-
-@bug("valid")
 class FailsWithoutPartitions:
     def assign(self, group: Any) -> Shares:
         for topic in group.topics.values():
