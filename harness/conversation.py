@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 from assignors.interface import Assignor
 from assignors.model import Topic
 from assignors.strategies import load_assignor, parse_strategy
+from harness.stories import answer_shown, call_shown, partitions_shown, request_shown
 from protocol_v1.config import CoordinatorConfig
 from protocol_v1.coordinator import Coordinator, numbered
 from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
@@ -60,7 +61,7 @@ from protocol_v1.member_events import (
     TopicPartition,
 )
 from protocol_v1.member_states import MemberState
-from protocol_v1.messages import HeartbeatRequest, JoinGroupRequest, Request, Response, SyncGroupRequest
+from protocol_v1.messages import Request, Response
 from protocol_v1.states import State
 
 GROUP = "g"
@@ -399,41 +400,3 @@ def one_generation(members: Sequence[Member]) -> bool:
 
 def instance_of(member: Member) -> str | None:
     return member.memory.config.group_instance_id
-
-
-# How messages and callbacks are shown
-
-
-def partitions_shown(partitions: Iterable[TopicPartition]) -> str:
-    return " ".join(f"{topic}-{index}" for topic, index in sorted(partitions))
-
-
-def call_shown(call: Call) -> str:
-    return f"{call.callback.value}({partitions_shown(call.partitions)})"
-
-
-def name_of(request: Request) -> str:
-    return type(request).__name__.removesuffix("Request")
-
-
-def request_shown(request: Request) -> str | None:
-    match request:
-        case HeartbeatRequest() | FindCoordinatorRequest():
-            return None
-        case JoinGroupRequest():
-            return f"-> JoinGroup({request.member_id})"
-        case SyncGroupRequest():
-            return f"-> SyncGroup(generation {request.generation_id}, {len(request.assignments)} assignments)"
-        case _:
-            return f"-> {name_of(request)}"
-
-
-def answer_shown(request: Request, response: Response) -> str | None:
-    if hasattr(response, "error_code"):
-        errors = [response.error_code]
-    else:
-        parts = [part for topic in getattr(response, "topics", ()) for part in topic.partitions]
-        errors = [part.error_code for part in parts]
-    error = next((error for error in errors if error is not Error.NONE), Error.NONE)
-    quiet = isinstance(request, HeartbeatRequest) and error is Error.NONE
-    return None if quiet or isinstance(request, FindCoordinatorRequest) else f"<- {name_of(request)} {error.value}"

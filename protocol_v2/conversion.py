@@ -52,10 +52,10 @@ class Opened:
 
     def commit(self, turn: Turn, records: Sequence[Any], done: Done, *, member_id: str) -> None:
         group_id = self.group.group_id
-        if self.is_draft:
-            turn.shard.forgotten.discard(group_id)
-            turn.shard.groups.pop(group_id, None)
         undo: Callable[[Turn], None] = nothing
+        if self.is_draft and group_id in turn.shard.groups:
+            undo = remembering(turn.shard.groups.pop(group_id))
+            turn.shard.forgotten.discard(group_id)
         if self.was_classic:
             effects, take_back = turn.shard.classic.forget(group_id, turn.now_ms)
             turn.from_classic(effects)
@@ -68,6 +68,16 @@ class Opened:
 
 def nothing(turn: Turn) -> None:
     pass
+
+
+def remembering(erased: ConsumerGroup) -> Callable[[Turn], None]:
+    """An empty group that had been forgotten, until its successor could not be stored."""
+
+    def undo(turn: Turn) -> None:
+        turn.shard.groups[erased.group_id] = erased
+        turn.shard.forgotten.add(erased.group_id)
+
+    return undo
 
 
 def having_back(take_back: TakeBack) -> Callable[[Turn], None]:

@@ -109,8 +109,7 @@ class MetadataImage:
         incarnations = dict(self.incarnations)
         for topic_id in sizes:
             name, _, tag = topic_id.partition("#")
-            if tag.isdigit():
-                incarnations[name] = max(incarnations.get(name, 1), int(tag))
+            incarnations[name] = max(incarnations.get(name, 1), int(tag) if tag.isdigit() else 1)
         topics: dict[str, TopicImage] = {}
         for name, topic in self.topics.items():
             if topic.topic_id == name:  # not a real id

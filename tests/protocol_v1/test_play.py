@@ -133,7 +133,7 @@ def test_references_reach_into_earlier_answers(reference, found):
 @pytest.mark.parametrize(
     ("path", "value", "where", "what"),
     [
-        (["protocol"], "quantum", "protocol", 'expected one of classic, got "quantum"'),
+        (["protocol"], "quantum", "protocol", 'expected one of classic, consumer, got "quantum"'),
         (["config"], {"group.max.sise": 2}, 'config["group.max.sise"]', "unknown key"),
         (["config"], {"group.max.size": -1}, 'config["group.max.size"]', "must be between 0"),
         (["topics"], {"orders": "six"}, "topics.orders", "expected a whole number"),

@@ -26,3 +26,13 @@ def test_groups_that_change_their_protocol_have_no_two_readers_and_settle(block)
     size = RUNS // (4 * BLOCKS)
     for seed in range(block * size, (block + 1) * size):
         mixed_runs.run(seed)
+
+
+@pytest.mark.parametrize("seed", [94, 467, 2037, 2104, 10369])
+def test_lives_that_once_went_wrong(seed):
+    run(seed)
+
+
+@pytest.mark.parametrize("seed", [874, 10634])
+def test_conversions_that_once_went_wrong(seed):
+    mixed_runs.run(seed)
