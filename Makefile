@@ -10,7 +10,7 @@ PYTEST_ARGS ?=
 help:
 	@echo "make demo         the main job on sample data; needs Python 3.11+ only"
 	@echo "make test         lint, types, layers and every test this machine can run; lists what did not run and why"
-	@echo "make test-deep    the long proofs (MINUTES=30)"
+	@echo "make test-deep    the long proofs (MINUTES=30 against Java, RUNS=200000 of each protocol)"
 	@echo "make bench        speed as ratios against named peers"
 	@echo "make kafka-image  a local apache/kafka image from the machine's Java and Maven, nothing pulled"
 	@echo "make format       let ruff format the code"
@@ -49,8 +49,11 @@ unit: $(VENV)/.dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 MINUTES ?= 30
+RUNS ?= 200000
 test-deep: $(VENV)/.dev
 	$(BIN)/python -m tests.conformance.deep --minutes $(MINUTES)
+	$(BIN)/python -m tests.protocol_v1.random_runs --runs $(RUNS) --seed 1
+	REBALANCE_LAB_RANDOM_RUNS=$(RUNS) $(BIN)/python -m pytest tests/protocol_v2/test_random_runs.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.assignors
