@@ -53,10 +53,12 @@ RUNS ?= 200000
 test-deep: $(VENV)/.dev
 	$(BIN)/python -m tests.conformance.deep --minutes $(MINUTES)
 	$(BIN)/python -m tests.protocol_v1.random_runs --runs $(RUNS) --seed 1
+	$(BIN)/python -m tests.protocol_v1_member.random_runs --runs $(RUNS) --seed 1
 	REBALANCE_LAB_RANDOM_RUNS=$(RUNS) $(BIN)/python -m pytest tests/protocol_v2/test_random_runs.py
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.assignors
+	$(BIN)/python -m benchmarks.protocol_v1
 
 kafka-image: $(VENV)/.dev
 	$(BIN)/python -m harness.brokers.local_image

@@ -391,7 +391,8 @@ def classic_group(
 def settled(member: Member) -> bool:
     memory = member.memory
     busy = memory.then is not None or memory.join is not None or memory.rejoin_needed
-    return member.state is MemberState.STABLE and not busy
+    blind = not memory.coordinator_known or memory.subscribed.snapshot.version < memory.subscribed.version
+    return member.state is MemberState.STABLE and not busy and not blind
 
 
 def one_generation(members: Sequence[Member]) -> bool:

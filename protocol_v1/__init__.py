@@ -15,4 +15,16 @@ admin.py, gate.py     views, deletion, expiry; refusals before a group is looked
 records.py            what is written down, and replay()
 coordinator.py        Coordinator: handle, on_timer, on_append, load, unload
 placement.py          which partition coordinates a group; config.py: the broker's settings
+
+The consumer's side
+member.py             Member: handle; what poll() does, in order; member_config.py: the consumer's settings
+member_events.py      what a member is told and what it wants done: Poll, Responded, Call, Send, ...
+member_states.py      its states and MEMBER_TRANSITIONS; MEMBER_STATES.md is printed from it
+member_memory.py      all that it remembers, and MemberTurn: one event's work
+member_join.py        the join loop, from JoinGroup to onPartitionsAssigned; member_prepare.py: what comes before
+member_leader.py      the leader's assignment; member_subscription.py: topics, patterns, metadata
+member_heartbeat.py   heartbeats, session and poll deadlines; member_connection.py: finding and losing the coordinator
+member_commits.py     who may commit; member_offsets.py: the answers, and where new partitions go on
+member_leave.py       close, unsubscribe, a poll that came too late
+member_errors.py      REACTIONS: every error code on every answer
 """

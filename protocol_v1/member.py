@@ -1,0 +1,307 @@
+"""The consumer's side of the classic protocol: one member as a machine without I/O.
+
+Given      what the application, the network and the clock tell it (member_events.py), each with the time
+Returns    effects in the order in which they are to be done: requests, callbacks, timers, exceptions, facts
+Threads    Java's member is two threads, and that shows: callbacks run inside poll(), unsubscribe() and close() only;
+           while the application is busy elsewhere the heartbeats serve the network - except between JoinGroup and its
+           answer, when there are none: that answer waits for the next poll()
+Order      commit, onPartitionsRevoked or onPartitionsLost, JoinGroup, SyncGroup, onPartitionsAssigned; the cooperative
+           protocol revokes after SyncGroup instead, and then joins once more
+Reference  ConsumerCoordinator and AbstractCoordinator in Apache Kafka 4.3.1
+Start at   Member.handle, poll_pass; then member_join.py for the heart of it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from assignors.interface import Assignor, RebalanceProtocol, supported_protocols_of
+from protocol_v1.effects import CancelTimer, SetTimer, TimerKey
+from protocol_v1.errors import Error, InvariantBroken
+from protocol_v1.member_commits import auto_commit_if_due, commit_async, note_positions
+from protocol_v1.member_config import MemberConfig
+from protocol_v1.member_connection import (
+    connection_lost,
+    coordinator_ready,
+    on_find_coordinator,
+    on_request_timeout,
+    request_deadline,
+)
+from protocol_v1.member_events import (
+    CallbackDone,
+    Cause,
+    Close,
+    Commit,
+    Disconnected,
+    EnforceRebalance,
+    FindCoordinatorRequest,
+    MemberEffect,
+    MetadataChanged,
+    Poll,
+    PollReturned,
+    RequestMetadata,
+    Responded,
+    Subscribe,
+    TimerFired,
+    Told,
+    TopicPartition,
+    Unsubscribe,
+)
+from protocol_v1.member_heartbeat import on_heartbeat, tick, tick_at
+from protocol_v1.member_join import assign, join_loop, on_join, on_sync, rejoin_needed_or_pending
+from protocol_v1.member_leave import close, closed_if_done, unsubscribe
+from protocol_v1.member_memory import Generation, MemberMemory, MemberTurn, Sent, SyncCommit
+from protocol_v1.member_offsets import drive_sync_commit, fetch_offsets, on_offset_commit, on_offset_fetch
+from protocol_v1.member_states import MemberState
+from protocol_v1.member_subscription import Subscribed
+from protocol_v1.messages import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    Request,
+    SyncGroupRequest,
+)
+
+
+def ignore(turn: MemberTurn, sent: Sent, response: Any) -> None:
+    """LeaveGroup: whatever the answer is, the member is out."""
+
+
+ANSWERS: Mapping[type[Request], Callable[[MemberTurn, Sent, Any], None]] = {
+    JoinGroupRequest: on_join,
+    SyncGroupRequest: on_sync,
+    HeartbeatRequest: on_heartbeat,
+    LeaveGroupRequest: ignore,
+    OffsetCommitRequest: on_offset_commit,
+    OffsetFetchRequest: on_offset_fetch,
+    FindCoordinatorRequest: on_find_coordinator,
+}
+
+
+def rebalance_protocol(assignors: Sequence[Assignor]) -> RebalanceProtocol:
+    """The best that all configured assignors support, whichever of them the group will choose."""
+    common = set(RebalanceProtocol)
+    for assignor in assignors:
+        common &= set(supported_protocols_of(assignor))
+    if not assignors or not common:
+        names = ", ".join(assignor.name for assignor in assignors)
+        raise ValueError(f"the assignors [{names}] have no rebalance protocol in common")
+    return RebalanceProtocol.COOPERATIVE if RebalanceProtocol.COOPERATIVE in common else RebalanceProtocol.EAGER
+
+
+class Member:
+    def __init__(
+        self,
+        config: MemberConfig | None = None,
+        *,
+        assignors: Sequence[Assignor],
+        topics: Iterable[str] = (),
+        pattern: str | None = None,
+        jitter: Callable[[], float] | None = None,
+    ) -> None:
+        """`jitter` draws what Kafka's back-offs are multiplied by, between 0.8 and 1.2; by default they are exact."""
+        config = config or MemberConfig()
+        by_name = {assignor.name: assignor for assignor in assignors}
+        if len(by_name) < len(assignors):
+            raise ValueError("two assignors have the same name")
+        subscribed = Subscribed(rack=config.client_rack, exclude_internal_topics=config.exclude_internal_topics)
+        subscribed.subscribe(topics, pattern)
+        self.memory = MemberMemory(
+            config=config,
+            assignors=by_name,
+            protocol=rebalance_protocol(assignors),
+            jitter=jitter or (lambda: 1.0),
+            subscribed=subscribed,
+        )
+
+    # To look at, not to change
+
+    @property
+    def state(self) -> MemberState:
+        return self.memory.state
+
+    @property
+    def generation(self) -> Generation:
+        return self.memory.generation
+
+    @property
+    def owned(self) -> frozenset[TopicPartition]:
+        return self.memory.owned
+
+    @property
+    def fetchable(self) -> frozenset[TopicPartition]:
+        """What poll() may deliver: not what is about to be revoked, nor topics that have left the subscription."""
+        memory = self.memory
+        kept = memory.owned - memory.pending_revocation
+        if memory.subscribed.pattern is not None:
+            return kept
+        return frozenset(tp for tp in kept if tp[0] in memory.subscribed.topics)
+
+    def handle(self, event: Told, now_ms: int) -> list[MemberEffect]:
+        turn = MemberTurn(self.memory, now_ms)
+        if self.memory.closed:
+            return turn.effects
+        take(turn, event)
+        settle(turn)
+        closed_if_done(turn)
+        set_timers(turn)
+        return turn.effects
+
+
+def take(turn: MemberTurn, event: Told) -> None:
+    memory = turn.memory
+    match event:
+        case Poll():
+            enter_poll(turn, event)
+        case PollReturned():
+            memory.polling = False
+            memory.poll_at_ms = turn.now_ms + turn.config.max_poll_interval_ms
+        case CallbackDone():
+            if memory.then is None:
+                raise InvariantBroken("no callback runs")
+            then, memory.then = memory.then, None
+            then(turn, event.error)
+        case Commit():
+            commit(turn, event)
+        case Subscribe():
+            memory.subscribed.subscribe(event.topics, event.pattern)
+        case Unsubscribe():
+            unsubscribe(turn)
+        case EnforceRebalance():
+            turn.request_rejoin(event.reason or "rebalance enforced by user", Cause.ENFORCED)
+        case Close():
+            close(turn, event)
+        case MetadataChanged():
+            memory.subscribed.metadata_came(event.topics)
+            if memory.electing is not None:
+                assign(turn)
+        case TimerFired():
+            memory.armed.pop(event.key, None)
+        case _:
+            memory.inbox.append(event)
+
+
+def enter_poll(turn: MemberTurn, event: Poll) -> None:
+    memory = turn.memory
+    if memory.then is not None or memory.closing is not None:
+        raise InvariantBroken("poll() from inside a callback, or after close()")
+    memory.polling = True
+    memory.retry_at_ms = 0
+    note_positions(memory, event.positions)
+
+
+def commit(turn: MemberTurn, event: Commit) -> None:
+    if not event.sync:
+        commit_async(turn, event.offsets, "commitAsync")
+        return
+    deadline_ms = turn.now_ms + turn.config.default_api_timeout_ms
+    turn.memory.sync_commit = SyncCommit(dict(event.offsets), "commitSync", deadline_ms, lambda turn: None)
+
+
+def settle(turn: MemberTurn) -> None:
+    """Whatever can be done now: read the network while somebody listens, tick, and let poll() go on."""
+    memory = turn.memory
+    while memory.inbox and memory.listening:
+        hear(turn, memory.inbox.pop(0))
+    deadline_ms = request_deadline(memory)
+    if deadline_ms is not None and deadline_ms <= turn.now_ms:
+        on_request_timeout(turn)
+    tick(turn)
+    drive_sync_commit(turn)
+    if memory.in_poll:
+        poll_pass(turn)
+
+
+def hear(turn: MemberTurn, event: Responded | Disconnected) -> None:
+    if isinstance(event, Disconnected):
+        if turn.memory.coordinator_known:
+            connection_lost(turn)
+        return
+    sent = turn.memory.in_flight.pop(event.request.correlation_id, None)
+    if sent is not None:  # otherwise its connection was given up, or it is said twice
+        ANSWERS[type(event.request)](turn, sent, event.response)
+
+
+def poll_pass(turn: MemberTurn) -> None:
+    """One round inside poll(), in Java's order."""
+    memory, subscribed = turn.memory, turn.memory.subscribed
+    subscribed.look()
+    if memory.commit_fenced or memory.failure is not None:
+        memory.failure = None
+        turn.throw(Error.FENCED_INSTANCE_ID, "another member holds this group.instance.id")
+        return
+    memory.poll_at_ms = turn.now_ms + turn.config.max_poll_interval_ms
+    if not subscribed.active or not coordinator_ready(turn):
+        return
+    if rejoin_needed_or_pending(turn):
+        if subscribed.pattern is not None and memory.needs_prepare and not subscribed.fresh:
+            ask_for_metadata(turn)
+        else:
+            join_loop(turn)
+        return
+    subscribed.fresh = False
+    auto_commit_if_due(turn)
+    fetch_offsets(turn)
+
+
+def ask_for_metadata(turn: MemberTurn) -> None:
+    """A pattern is matched against fresh names before every rebalance."""
+    subscribed = turn.memory.subscribed
+    if not subscribed.asked:
+        subscribed.asked = True
+        turn.tell(RequestMetadata())
+
+
+# Timers: a deadline that moved is set anew, one that is gone is cancelled
+
+
+def set_timers(turn: MemberTurn) -> None:
+    memory, now_ms = turn.memory, turn.now_ms
+    wanted = {} if memory.closed else deadlines(memory, now_ms)
+    for key in [key for key in memory.armed if key not in wanted]:
+        del memory.armed[key]
+        turn.tell(CancelTimer(key=key))
+    for key, at_ms in wanted.items():
+        if memory.armed.get(key) != at_ms:
+            memory.armed[key] = at_ms
+            turn.tell(SetTimer(key=key, delay_ms=max(0, at_ms - now_ms)))
+
+
+def deadlines(memory: MemberMemory, now_ms: int) -> dict[TimerKey, int]:
+    found = {
+        ("tick",): tick_at(memory),
+        ("request",): request_deadline(memory),
+        ("poll",): min((at_ms for at_ms in poll_deadlines(memory) if at_ms > now_ms), default=None),
+        ("commit",): min((at_ms for at_ms in commit_deadlines(memory) if at_ms > now_ms), default=None),
+        ("close",): close_deadline(memory),
+    }
+    return {key: at_ms for key, at_ms in found.items() if at_ms is not None}
+
+
+def close_deadline(memory: MemberMemory) -> int | None:
+    """Before the callback the commit has a deadline of its own, and a callback has none."""
+    closing = memory.closing
+    return closing.deadline_ms if closing is not None and closing.left and memory.then is None else None
+
+
+def poll_deadlines(memory: MemberMemory) -> list[int]:
+    """When poll() would go on by itself, if nothing comes before."""
+    if not memory.in_poll or not memory.subscribed.active:
+        return []
+    if not memory.coordinator_known:
+        return [memory.lookup_at_ms]
+    if memory.rejoin_needed or memory.join is not None:
+        prepared = [] if memory.prepare_deadline_ms is None else [memory.prepare_deadline_ms]
+        return [memory.retry_at_ms, *prepared]
+    committing = memory.config.enable_auto_commit and bool(memory.positions)
+    return [memory.fetch_at_ms, *([memory.auto_commit_at_ms] if committing else [])]
+
+
+def commit_deadlines(memory: MemberMemory) -> list[int]:
+    commit = memory.sync_commit
+    if commit is None:
+        return []
+    return [commit.deadline_ms, commit.retry_at_ms, *([] if memory.coordinator_known else [memory.lookup_at_ms])]

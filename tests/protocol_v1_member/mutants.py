@@ -1,0 +1,174 @@
+# ruff: noqa: E501 - a mutant is a line
+"""Faults made by hand in the member, one at a time, each of which some test must notice.
+
+    python -m tests.protocol_v1_member.mutants
+
+A mutant is an edit of one place in a module's source, as in tests/protocol_v1/mutants.py. For each a child process is
+forked, in which that module and all that import from it are loaded anew; the scenarios, the tests of a lone member and
+some random runs follow, until one fails. A fault may well be an endless loop, so a child is given only so long.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+HERE = "tests.protocol_v1_member"
+MODULES = [
+    *(f"protocol_v1.member_{name}" for name in ("states", "subscription", "memory", "commits", "connection", "leave")),
+    *(f"protocol_v1.member_{name}" for name in ("heartbeat", "offsets", "leader", "prepare", "join")),
+    "protocol_v1.member",
+    "harness.conversation",
+    *(f"{HERE}.{name}" for name in ("alone", "watched", "random_runs", "test_scenarios", "test_errors", "test_member")),
+    *(f"{HERE}.{name}" for name in ("test_deadlines_and_offsets", "test_leading_and_leaving")),
+]
+"""In the order of their imports: those after the faulty one are loaded anew, so that they see the fault."""
+PATIENCE_S = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    what: str
+    module: str
+    old: str
+    new: str
+
+
+# fmt: off
+MUTANTS = [
+    Mutant("revoke before the commit is answered", "member_prepare", "    return commit.outcome is not None", "    return True"),
+    Mutant("join without preparing", "member_join", "memory.needs_prepare and not prepare(turn)", "False"),
+    Mutant("prepare again after SyncGroup 27", "member_join", "    memory.join = None\n    if failure.error", "    memory.join, memory.needs_prepare = None, True\n    if failure.error"),
+    Mutant("call revoked where lost is meant", "member_prepare", "give_up(turn, Callback.LOST, memory.owned)", "give_up(turn, Callback.REVOKED, memory.owned)"),
+    Mutant("eager members keep what they own", "member_prepare", "        turn.own(turn.memory.owned - partitions)\n", ""),
+    Mutant("cooperative members revoke everything before JoinGroup", "member_prepare", "memory.protocol is RebalanceProtocol.EAGER:\n        give_up", "True:\n        give_up"),
+    Mutant("cooperative members claim nothing", "member_join", "owned_partitions=owned,", "owned_partitions={},"),
+    Mutant("revoke after assign", "member_join", "        turn.call(Callback.REVOKED, gone, revoked)", "        turn.call(Callback.ASSIGNED, assigned - memory.owned, revoked)"),
+    Mutant("no follow-up after a cooperative revoke", "member_join", '            turn.request_rejoin("need to revoke partitions and re-join", Cause.REVOKED)\n', ""),
+    Mutant("assign what is owned already", "member_join", "added = assigned - memory.owned", "added = assigned"),
+    Mutant("do not call assigned with nothing", "member_join", "    turn.call(Callback.ASSIGNED, added, done)", "    turn.call(Callback.ASSIGNED, added, done) if added else done(turn, None)"),
+    Mutant("accept a JoinGroup answer after a reset", "member_join", "elif memory.state is not MemberState.PREPARING_REBALANCE:", "elif False:"),
+    Mutant("accept a SyncGroup answer after a reset", "member_join", "    elif memory.state is not MemberState.COMPLETING_REBALANCE:\n        fail_join(turn, join_failure(Error.ILLEGAL_GENERATION, at_once=True))\n    elif", "    elif"),
+    Mutant("do not adopt the id that is handed out", "member_join", "        memory.generation = Generation(member_id=response.member_id)\n", ""),
+    Mutant("forget the id at a soft reset", "member_memory", "if event is MemberEvent.SOFT_RESET else NO_GENERATION", "if False else NO_GENERATION"),
+    Mutant("keep the id at a full reset", "member_memory", "if event is MemberEvent.SOFT_RESET else NO_GENERATION", "if True else NO_GENERATION"),
+    Mutant("reset on a heartbeat of an old generation", "member_heartbeat", "(how in RESETS and memory.generation != sent.generation)", "False"),
+    Mutant("ignore heartbeat 27", "member_heartbeat", "        if memory.state is MemberState.STABLE:\n", "        if False:\n"),
+    Mutant("rejoin on heartbeat 27 while completing", "member_heartbeat", "        if memory.state is MemberState.STABLE:\n", "        if True:\n"),
+    Mutant("heartbeat while JoinGroup is parked", "member_states", "HEARTBEATING = (COMPLETING, STABLE)", "HEARTBEATING = (PREPARING, COMPLETING, STABLE)"),
+    Mutant("no heartbeats while completing", "member_states", "HEARTBEATING = (COMPLETING, STABLE)", "HEARTBEATING = (STABLE,)"),
+    Mutant("forget the heartbeat's failure when fenced", "member_heartbeat", "            memory.failure = error\n", "            pass\n"),
+    Mutant("never leave for max.poll.interval", "member_heartbeat", '            leave(turn, CloseOption.DEFAULT, "consumer poll timeout has expired.", Cause.POLL_INTERVAL)', "            memory.poll_at_ms += 10**9"),
+    Mutant("lose everything when the session has no answer", "member_heartbeat", '            coordinator_unknown(turn, "session timed out without receiving a heartbeat response")', '            turn.reset(MemberEvent.FULL_RESET, "session")'),
+    Mutant("static members leave", "member_leave", "(dynamic and option is CloseOption.DEFAULT)", "(option is CloseOption.DEFAULT)"),
+    Mutant("dynamic members stay", "member_leave", "(dynamic and option is CloseOption.DEFAULT)", "False"),
+    Mutant("leave before the callback of close", "member_leave", "    turn.call(Callback.LOST if lost else Callback.REVOKED, memory.owned, dropped)", "    dropped(turn, None)"),
+    Mutant("close without a commit", "member_leave", "turn.config.enable_auto_commit and memory.positions", "False"),
+    Mutant("commit in any state", "member_commits", "elif memory.state is not MemberState.STABLE:", "elif False:"),
+    Mutant("ignore commit 27", "member_offsets", '            turn.request_rejoin("offset commit failed since group is already rebalancing", Cause.GROUP_REBALANCES)\n', ""),
+    Mutant("followers watch metadata, too", "member_join", "    if not memory.is_leader:\n        subscribed.assigned_from = None\n", "    subscribed.assigned_from = subscribed.snapshot\n"),
+    Mutant("leaders do not watch metadata", "member_join", "    subscribed.assigned_from = subscribed.snapshot\n    send_sync", "    send_sync"),
+    Mutant("a returning static leader assigns", "member_join", "if not response.skip_assignment:", "if True:"),
+    Mutant("the leader watches only its own topics", "member_join", "subscribed.group = topics_of(subscriptions_of(response.members))", "subscribed.group = frozenset()"),
+    Mutant("sticky claims come from the subscription", "member_leader", 'if assignor_name == "sticky":', "if False:"),
+    Mutant("no check of custom cooperative assignors", "member_leader", "        check_cooperative(subscriptions, answer)\n", "        pass\n"),
+    Mutant("the configured list decides the rebalance protocol by its first entry", "member", "    for assignor in assignors:\n        common &=", "    for assignor in assignors[:1]:\n        common &="),
+    Mutant("hear an answer twice", "member", "turn.memory.in_flight.pop(event.request.correlation_id, None)", "turn.memory.in_flight.get(event.request.correlation_id)"),
+    Mutant("forget what is in flight when the connection breaks", "member_connection", "        request_failed(turn, sent)\n", "        pass\n"),
+    Mutant("no back-off between lookups", "member_connection", "    memory.lookup_at_ms = turn.now_ms + turn.backoff_ms(memory.lookup_attempts)\n", ""),
+    Mutant("deliver what is about to be revoked", "member", "kept = memory.owned - memory.pending_revocation", "kept = memory.owned"),
+    Mutant("requests never time out", "member_connection", "return min(deadlines) if deadlines and memory.listening else None", "return None"),
+]
+# fmt: on
+
+
+def apply(mutant: Mutant) -> None:
+    name = f"protocol_v1.{mutant.module}"
+    module = sys.modules[name]
+    source = inspect.getsource(module)
+    if mutant.old not in source:
+        raise LookupError(f"{mutant.what}: its text is not in {mutant.module}.py any more")
+    exec(compile(source.replace(mutant.old, mutant.new), f"{name} (mutant)", "exec"), module.__dict__)
+    for later in MODULES[MODULES.index(name) + 1 :]:
+        importlib.reload(sys.modules[later])
+
+
+def suspects() -> Iterator[tuple[str, Callable[[], object]]]:
+    for name in MODULES:
+        module = sys.modules[name]
+        for test in [value for key, value in vars(module).items() if key.startswith("test_")]:
+            yield from cases(test)
+    runs = sys.modules[f"{HERE}.random_runs"]
+    for seed in range(60):
+        yield f"random run {seed}", lambda seed=seed: no_failure(runs.run_once(*runs.seeded(seed))[1])
+
+
+def cases(test: Callable[..., object]) -> Iterator[tuple[str, Callable[[], object]]]:
+    """A test, or one for each of its parameters; none here has more than one decorator."""
+    marks = getattr(test, "pytestmark", [])
+    if not marks:
+        yield test.__name__, test
+        return
+    names, rows = marks[0].args
+    names = [names] if isinstance(names, str) else names
+    for row in rows:
+        values = [row] if len(names) == 1 else row
+        yield f"{test.__name__}[{row}]", partial(test, **dict(zip(names, values, strict=True)))
+
+
+def no_failure(error: Exception | None) -> None:
+    if error is not None:
+        raise error
+
+
+def first_failure() -> str | None:
+    for name, test in suspects():
+        try:
+            test()
+        except Exception:  # noqa: BLE001 - a crash is as good as a failed assertion
+            return name
+    return None
+
+
+def caught_by(mutant: Mutant) -> str | None:
+    """What a child process of its own says, or that it never came to an end."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(PATIENCE_S)
+        apply(mutant)
+        os.write(writing, (first_failure() or "").encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        name = answer.read()
+    _, status = os.waitpid(child, 0)
+    return name or (None if status == 0 else "an endless loop, or a crash")
+
+
+def main() -> None:
+    for name in MODULES:
+        importlib.import_module(name)
+    for mutant in MUTANTS:
+        if mutant.old not in inspect.getsource(sys.modules[f"protocol_v1.{mutant.module}"]):
+            sys.exit(f"{mutant.what}: its text is not in {mutant.module}.py any more")
+    innocent = first_failure()
+    if innocent is not None:
+        sys.exit(f"without any fault this fails already: {innocent}")
+    survivors = 0
+    for mutant in MUTANTS:
+        name = caught_by(mutant)
+        survivors += name is None
+        print(f"{'SURVIVED' if name is None else 'caught':8}  {mutant.what}" + (f"  <- {name}" if name else ""))
+    print(f"{len(MUTANTS) - survivors} of {len(MUTANTS)} caught")
+    sys.exit(bool(survivors))
+
+
+if __name__ == "__main__":
+    main()

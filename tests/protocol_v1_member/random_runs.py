@@ -1,0 +1,238 @@
+"""Random groups of real members in trouble: messages lost, repeated and late, processes that die, coordinators too.
+
+A run is a list of small tuples, so that it can be shortened while it fails. After the trouble everybody who is still
+alive behaves, and the group must come to rest: one generation, every partition with exactly one owner.
+
+    python -m tests.protocol_v1_member.random_runs --runs 20000 --seed 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from random import Random
+from typing import Any
+
+from harness.conversation import Client
+from protocol_v1.errors import InvariantBroken
+from protocol_v1.member_events import CloseOption, Commit, EnforceRebalance, Subscribe, Unsubscribe
+from tests.protocol_v1_member.watched import Watched
+
+Op = tuple[int, int, str, int]
+"""How many ms later, which client, what happens to it, and a number that the action makes use of."""
+
+PAUSES = (0, 1, 2, 3, 5, 20, 60, 200, 500, 1_000, 3_000)
+ACTIONS = {
+    "start": 30, "lose_out": 5, "lose_in": 6, "repeat": 4, "delay": 6, "cut": 5, "crash": 4, "close": 4, "busy": 5,
+    "poll": 10, "slow": 4, "fail_over": 2, "enforce": 3, "grow": 2, "subscribe": 3, "callback_error": 2, "commit": 3,
+    "unsubscribe": 1, "wait": 6,
+}  # fmt: skip
+INSTANCES = (None, None, None, "pod-a", "pod-b", "pod-a")
+"""Of each client; two of them claim one instance id."""
+LISTS = (
+    ("range",),
+    ("sticky",),
+    ("roundrobin", "range"),
+    ("cooperative-sticky",),
+    ("cooperative-sticky",),
+    ("cooperative-sticky", "range"),
+    ("load-aware",),
+)
+SETTINGS: dict[str, Any] = {
+    "session_timeout_ms": 2_000,
+    "heartbeat_interval_ms": 400,
+    "max_poll_interval_ms": 4_000,
+    "request_timeout_ms": 1_500,
+    "default_api_timeout_ms": 2_000,
+    "auto_commit_interval_ms": 700,
+}
+PATIENCE_MS = 60_000
+
+
+def random_ops(random: Random, length: int) -> list[Op]:
+    actions, weights = list(ACTIONS), list(ACTIONS.values())
+    return [
+        (random.choice(PAUSES), random.randrange(len(INSTANCES)), action, random.randrange(1 << 16))
+        for action in random.choices(actions, weights, k=length)
+    ]
+
+
+class Run:
+    def __init__(self, ops: list[Op], kind: int) -> None:
+        self.ops = ops
+        auto_commit = {"enable_auto_commit": kind % 3 != 2}
+        self.assignors = LISTS[kind % len(LISTS)]
+        self.group = Watched({"a": 3, "b": 2}, self.assignors, **SETTINGS, **auto_commit)
+
+    def execute(self) -> None:
+        for pause, number, action, knob in self.ops:
+            self.group.run(pause)
+            name = f"c{number}"
+            client = self.group.clients.get(name)
+            if action == "start":
+                self.start(name, number)
+            elif client is not None and client.alive:
+                getattr(self, "do_" + action)(client, knob)
+        self.settle()
+
+    def start(self, name: str, number: int) -> None:
+        client = self.group.clients.get(name)
+        if client is None or not client.alive:
+            self.group.trouble.pop(name, None)
+            self.group.join(name, group_instance_id=INSTANCES[number])
+
+    # Trouble
+
+    def do_lose_out(self, client: Client, knob: int) -> None:
+        self.group.of(client).lose_out = 1 + knob % 3
+
+    def do_lose_in(self, client: Client, knob: int) -> None:
+        self.group.of(client).lose_in = 1 + knob % 3
+
+    def do_repeat(self, client: Client, knob: int) -> None:
+        trouble = self.group.of(client)
+        trouble.repeat_out, trouble.repeat_in = knob % 3, knob // 3 % 3
+
+    def do_delay(self, client: Client, knob: int) -> None:
+        self.group.of(client).delays_ms = ((50, 400, 1_200)[knob % 3],) + (0,) * (knob // 3 % 3) + (100,)
+
+    def do_cut(self, client: Client, knob: int) -> None:
+        self.group.cut(client)
+
+    def do_crash(self, client: Client, knob: int) -> None:
+        self.group.crash(client.name)
+
+    def do_close(self, client: Client, knob: int) -> None:
+        if self.free(client):
+            self.group.close(client.name, list(CloseOption)[knob % 3])
+
+    def do_busy(self, client: Client, knob: int) -> None:
+        if self.free(client):
+            self.group.busy(client.name)
+
+    def do_poll(self, client: Client, knob: int) -> None:
+        self.group.poll_again(client)
+
+    def do_slow(self, client: Client, knob: int) -> None:
+        client.callback_ms = (10, 500, 5_000, 0)[knob % 4]
+
+    def do_fail_over(self, client: Client, knob: int) -> None:
+        if self.group.coordinator is not None:
+            self.group.fail_over(down_ms=(0, 100, 3_000)[knob % 3])
+
+    def do_enforce(self, client: Client, knob: int) -> None:
+        self.group.tell(client, EnforceRebalance())
+
+    def do_grow(self, client: Client, knob: int) -> None:
+        name = "ab"[knob % 2]
+        self.group.grow({name: self.group.topics[name].partitions + 1})
+
+    def do_subscribe(self, client: Client, knob: int) -> None:
+        if self.free(client):
+            pattern = "[ab]" if knob % 4 == 3 else None
+            topics = frozenset(("a", "ab", "b")[knob % 4]) if pattern is None else frozenset()
+            self.group.tell(client, Subscribe(topics, pattern))
+
+    def do_unsubscribe(self, client: Client, knob: int) -> None:
+        if self.free(client):
+            self.group.tell(client, Unsubscribe())
+
+    def do_callback_error(self, client: Client, knob: int) -> None:
+        self.group.of(client).callback_errors = 1
+
+    def do_commit(self, client: Client, knob: int) -> None:
+        if client.member.memory.sync_commit is None:
+            self.group.tell(client, Commit(self.group.positions(client), sync=bool(knob % 2)))
+
+    def do_wait(self, client: Client, knob: int) -> None:
+        self.group.run(knob % 6_000)
+
+    def free(self, client: Client) -> bool:
+        """The application's thread is not inside a callback or a blocking call."""
+        memory = client.member.memory
+        return memory.then is None and memory.closing is None and memory.sync_commit is None
+
+    # After the trouble
+
+    def settle(self) -> None:
+        group = self.group
+        group.trouble.clear()
+        for client in group.live:
+            client.callback_ms = 0
+        group.until(group.now_ms + 6_000, lambda: not any(c.member.memory.then for c in group.live))
+        for client in group.live:
+            # Kafka's sticky, where subscriptions differ, may give a partition back to an owner that has unsubscribed.
+            # The member then rejoins with the same user data, is given it again, and so on for ever: Kafka's own fault.
+            endless = self.assignors == ("sticky",)
+            if (endless or not client.member.memory.subscribed.active) and self.free(client):
+                group.tell(client, Subscribe(frozenset("ab")))
+            group.poll_again(client)
+        self.rest()
+        # A static leader that was away has not seen what changed meanwhile; the next change it sees (L8).
+        group.grow({name: topic.partitions + 1 for name, topic in group.topics.items()})
+        group.run(10)
+        self.rest()
+        group.check_everything_owned()
+
+    def rest(self) -> None:
+        try:
+            self.group.settle(PATIENCE_MS)
+        except TimeoutError as error:
+            states = [(c.name, c.member.state, c.member.generation, c.raised) for c in self.group.live]
+            raise InvariantBroken(f"L4, L6: {error}\n{self.group.group and self.group.group.state}\n{states}") from None
+
+
+def run_once(ops: list[Op], kind: int) -> tuple[Run, Exception | None]:
+    run = Run(ops, kind)
+    try:
+        run.execute()
+    except Exception as error:  # noqa: BLE001 - whatever a run raises is a finding
+        return run, error
+    return run, None
+
+
+def shortened(ops: list[Op], kind: int) -> list[Op]:
+    """Drop what the failure does not need: halves first, then smaller pieces, then single steps."""
+    size = len(ops)
+    while size:
+        start = 0
+        while start < len(ops):
+            fewer = ops[:start] + ops[start + size :]
+            if run_once(fewer, kind)[1] is not None:
+                ops = fewer
+            else:
+                start += size
+        size //= 2
+    return ops
+
+
+def seeded(seed: int) -> tuple[list[Op], int]:
+    random = Random(seed)
+    return random_ops(random, random.randrange(5, 40)), random.randrange(len(LISTS) * 3)
+
+
+def report(seed: int) -> str | None:
+    """None if all is well, else the shortest failing run that was found, with everybody's story."""
+    ops, kind = seeded(seed)
+    if run_once(ops, kind)[1] is None:
+        return None
+    ops = shortened(ops, kind)
+    run, error = run_once(ops, kind)
+    stories = [f"{name}: {'; '.join(client.story)}" for name, client in run.group.clients.items()]
+    return "\n".join([f"seed {seed}: {error!r}", f"run_once({ops}, {kind})", *stories, str(run.group.states)])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=2_000)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    for seed in range(arguments.seed, arguments.seed + arguments.runs):
+        failure = report(seed)
+        if failure is not None:
+            sys.exit(failure)
+    print(f"{arguments.runs} runs, every invariant held")
+
+
+if __name__ == "__main__":
+    main()
