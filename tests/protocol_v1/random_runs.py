@@ -21,6 +21,7 @@ from harness.sequences import PROTOCOLS
 from protocol_v1.errors import Error, InvariantBroken
 from tests.protocol_v1.script import b64
 from tests.protocol_v1.watched import Watched
+from tests.shrinking import shortened
 
 Op = tuple[int, int, str, int]
 """How many ms later, which client, what it does, and a number that the action makes use of."""
@@ -298,21 +299,6 @@ def run_once(ops: list[Op], max_size: int) -> tuple[Run, Exception | None]:
     return run, None
 
 
-def shortened(ops: list[Op], max_size: int) -> list[Op]:
-    """Drop what the failure does not need: halves first, then smaller pieces, then single steps."""
-    size = len(ops)
-    while size:
-        start = 0
-        while start < len(ops):
-            fewer = ops[:start] + ops[start + size :]
-            if run_once(fewer, max_size)[1] is not None:
-                ops = fewer
-            else:
-                start += size
-        size //= 2
-    return ops
-
-
 def seeded(seed: int) -> tuple[list[Op], int]:
     random = Random(seed)
     return random_ops(random, random.randrange(5, 45)), random.choice((3, 1_000, 1_000, 1_000))
@@ -323,7 +309,7 @@ def report(seed: int) -> str | None:
     ops, max_size = seeded(seed)
     if run_once(ops, max_size)[1] is None:
         return None
-    ops = shortened(ops, max_size)
+    ops = shortened(ops, lambda fewer: run_once(fewer, max_size)[1] is not None)
     run, error = run_once(ops, max_size)
     return f"seed {seed}: {error!r}\nfor `rebalance-lab play`:\n{json.dumps(run.sequence())}"
 

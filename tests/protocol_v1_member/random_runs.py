@@ -17,6 +17,7 @@ from harness.conversation import Client
 from protocol_v1.errors import InvariantBroken
 from protocol_v1.member_events import CloseOption, Commit, EnforceRebalance, Subscribe, Unsubscribe
 from tests.protocol_v1_member.watched import Watched
+from tests.shrinking import shortened
 
 Op = tuple[int, int, str, int]
 """How many ms later, which client, what happens to it, and a number that the action makes use of."""
@@ -191,21 +192,6 @@ def run_once(ops: list[Op], kind: int) -> tuple[Run, Exception | None]:
     return run, None
 
 
-def shortened(ops: list[Op], kind: int) -> list[Op]:
-    """Drop what the failure does not need: halves first, then smaller pieces, then single steps."""
-    size = len(ops)
-    while size:
-        start = 0
-        while start < len(ops):
-            fewer = ops[:start] + ops[start + size :]
-            if run_once(fewer, kind)[1] is not None:
-                ops = fewer
-            else:
-                start += size
-        size //= 2
-    return ops
-
-
 def seeded(seed: int) -> tuple[list[Op], int]:
     random = Random(seed)
     return random_ops(random, random.randrange(5, 40)), random.randrange(len(LISTS) * 3)
@@ -216,7 +202,7 @@ def report(seed: int) -> str | None:
     ops, kind = seeded(seed)
     if run_once(ops, kind)[1] is None:
         return None
-    ops = shortened(ops, kind)
+    ops = shortened(ops, lambda fewer: run_once(fewer, kind)[1] is not None)
     run, error = run_once(ops, kind)
     stories = [f"{name}: {'; '.join(client.story)}" for name, client in run.group.clients.items()]
     return "\n".join([f"seed {seed}: {error!r}", f"run_once({ops}, {kind})", *stories, str(run.group.states)])
