@@ -39,8 +39,16 @@ class RoundRobinAssignor:
         return Assignment(layout, dict(zip(ids, shares, strict=True)), complete=complete)
 
 
-def deal(layout: Layout, subscribers: Sequence[Sequence[int]], members: int) -> list[list[int]]:
-    """Neighbouring topics with the same subscribers are dealt in one go, each member's part of them being a slice."""
+def deal(layout: Layout, subscribers: Sequence[Sequence[int]], members: int) -> list[Sequence[int]]:
+    """Neighbouring topics with the same subscribers are dealt in one go, each member's part of them being a slice.
+
+    Where all subscribe alike that is all there is, and a share stays the range it is.
+    """
+    if (
+        all(circle is subscribers[0] for circle in subscribers)
+        and len(subscribers[0] if subscribers else ()) == members
+    ):
+        return [range(turn, layout.total, members) for turn in range(members)]
     shares: list[list[int]] = [[] for _ in range(members)]
     cursor = 0
     topic = 0
@@ -61,4 +69,4 @@ def deal(layout: Layout, subscribers: Sequence[Sequence[int]], members: int) -> 
             for turn, member in enumerate(from_cursor):
                 shares[member] += range(start + turn, end, len(circle))
         cursor = from_cursor[(end - start - 1) % len(circle)] + 1
-    return shares
+    return list(shares)

@@ -64,7 +64,8 @@ def assign_homogeneous(group: Group, order: Sequence[str]) -> Assignment:
     if held is None:
         layout = widened(group)
         held = held_shares(layout, order, members)
-        assert held is not None
+        if held is None:
+            raise AssignorError("a member claims a partition with a negative number", path="group.members")
     if len(topics) < len(layout.names):
         held = Held(only_topics(layout, topics, held.shares), origin=None)
     shares = held.shares

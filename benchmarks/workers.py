@@ -18,7 +18,12 @@ class Result:
 
 
 def serve(peer: str, pipe: Connection) -> None:
-    while (cell := pipe.recv()) is not None:
+    """Until the other end is gone."""
+    while True:
+        try:
+            cell = pipe.recv()
+        except EOFError:
+            return
         try:
             pipe.send(Result(PEERS[peer](cell)))
         except Unsupported as error:
