@@ -7,7 +7,7 @@ Reference  ConsumerPartitionAssignor in Apache Kafka; the two optional hooks car
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
@@ -48,10 +48,6 @@ class Assignor(Protocol):
     name: str
 
     def assign(self, group: Group) -> Mapping[str, Mapping[str, Sequence[int]]]: ...
-
-
-def promises_of(assignor: object) -> Collection[str]:
-    return tuple(getattr(assignor, "promises", ()))
 
 
 def supported_protocols_of(assignor: object) -> Sequence[RebalanceProtocol]:

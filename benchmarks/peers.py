@@ -19,8 +19,8 @@ from statistics import median
 from types import SimpleNamespace
 from typing import Any
 
-from assignors.model import Group
 from assignors.strategies import load_assignor, parse_strategy
+from assignors.testing.adapters.python_clients import FakeCluster
 from benchmarks.groups import Cell, group_for
 
 JAVA_SOURCE = Path(__file__).parent / "java" / "AssignorBench.java"
@@ -78,19 +78,6 @@ def start_java() -> Any:
         raise Unsupported(f"javac failed: {compiled.stderr.splitlines()[0]}")
     jpype.startJVM("-Xmx8g", classpath=[str(classes), *jars])
     return jpype.JClass("AssignorBench")
-
-
-class FakeCluster:
-    """As much of a client's cluster metadata as an assignor asks for."""
-
-    def __init__(self, group: Group) -> None:
-        self._partitions = {name: set(range(topic.partitions)) for name, topic in group.topics.items()}
-
-    def partitions_for_topic(self, topic: str) -> set[int] | None:
-        return self._partitions.get(topic)
-
-    def topics(self, exclude_internal_topics: bool = True) -> set[str]:
-        return set(self._partitions)
 
 
 def kafka_python(cell: Cell) -> float:

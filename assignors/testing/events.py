@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from assignors.json_contract import ContractError, at, expect_object, shown
-from assignors.model import EMPTY, Group, Member, Topic
+from assignors.model import Group, Member, Topic
 from assignors.testing.dice import Dice
 
 
@@ -178,7 +178,3 @@ def events_from_json(value: Any, path: str = "events") -> tuple[Event, ...]:
         except TypeError as error:
             raise ContractError(at(path, i), str(error).partition("() ")[2] or str(error)) from None
     return tuple(events)
-
-
-def nothing_owned(group: Group) -> Group:
-    return group.with_members({i: replace(m, owned=EMPTY, generation=None) for i, m in group.members.items()})

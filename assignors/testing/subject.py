@@ -14,14 +14,14 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import FrozenInstanceError
 from typing import Any
 
 from assignors.interface import AssignorError
 from assignors.model import Group
-from assignors.testing.answers import Broken, NotApplicable, Placed, View, materialised, plain
+from assignors.testing.answers import Broken, NotApplicable, Placed, View, materialised
 from assignors.testing.shapes import Waiver, shapes_of
 
 CALL_LIMIT_S = 5.0
@@ -164,9 +164,3 @@ def changes_input(error: BaseException) -> bool:
             text == f"'{kind}' object has no attribute '{m}'" for kind in ("mappingproxy", "tuple") for m in methods
         )
     return False
-
-
-def shown_answer(placed: Placed) -> Mapping[str, Any]:
-    answer = plain(placed.answer)
-    assert isinstance(answer, dict)
-    return answer
