@@ -27,11 +27,7 @@ from harness.stories import answer_shown, call_shown, partitions_shown, request_
 from protocol_v1.config import CoordinatorConfig
 from protocol_v1.coordinator import Coordinator, numbered
 from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
-from protocol_v1.errors import Error
-from protocol_v1.group import ClassicGroup
-from protocol_v1.member import Member
-from protocol_v1.member_config import MemberConfig
-from protocol_v1.member_events import (
+from protocol_v1.effects.member import (
     Call,
     CallbackDone,
     Close,
@@ -60,6 +56,10 @@ from protocol_v1.member_events import (
     Told,
     TopicPartition,
 )
+from protocol_v1.errors import Error
+from protocol_v1.group import ClassicGroup
+from protocol_v1.member import Member
+from protocol_v1.member_config import MemberConfig
 from protocol_v1.member_states import MemberState
 from protocol_v1.messages import Request, Response
 from protocol_v1.states import State

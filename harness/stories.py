@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from protocol_v1.effects.member import Call, FindCoordinatorRequest, TopicPartition
 from protocol_v1.errors import Error
-from protocol_v1.member_events import Call, FindCoordinatorRequest, TopicPartition
 from protocol_v1.messages import HeartbeatRequest, JoinGroupRequest, Request, Response, SyncGroupRequest
 
 

@@ -18,7 +18,7 @@ placement.py          which partition coordinates a group; config.py: the broker
 
 The consumer's side
 member.py             Member: handle; what poll() does, in order; member_config.py: the consumer's settings
-member_events.py      what a member is told and what it wants done: Poll, Responded, Call, Send, ...
+effects/member.py      what a member is told and what it wants done: Poll, Responded, Call, Send, ...
 member_states.py      its states and MEMBER_TRANSITIONS; MEMBER_STATES.md is printed from it
 member_memory.py      all that it remembers, and MemberTurn: one event's work
 member_join.py        the join loop, from JoinGroup to onPartitionsAssigned; member_prepare.py: what comes before

@@ -1,6 +1,6 @@
 """The consumer's side of the classic protocol: one member as a machine without I/O.
 
-Given      what the application, the network and the clock tell it (member_events.py), each with the time
+Given      what the application, the network and the clock tell it (effects/member.py), each with the time
 Returns    effects in the order in which they are to be done: requests, callbacks, timers, exceptions, facts
 Threads    Java's member is two threads, and that shows: callbacks run inside poll(), unsubscribe() and close() only;
            while the application is busy elsewhere the heartbeats serve the network - except between JoinGroup and its
@@ -18,17 +18,7 @@ from typing import Any
 
 from assignors.interface import Assignor, RebalanceProtocol, supported_protocols_of
 from protocol_v1.effects import CancelTimer, SetTimer, TimerKey
-from protocol_v1.errors import Error, InvariantBroken
-from protocol_v1.member_commits import auto_commit_if_due, commit_async, note_positions
-from protocol_v1.member_config import MemberConfig
-from protocol_v1.member_connection import (
-    connection_lost,
-    coordinator_ready,
-    on_find_coordinator,
-    on_request_timeout,
-    request_deadline,
-)
-from protocol_v1.member_events import (
+from protocol_v1.effects.member import (
     CallbackDone,
     Cause,
     Close,
@@ -47,6 +37,16 @@ from protocol_v1.member_events import (
     Told,
     TopicPartition,
     Unsubscribe,
+)
+from protocol_v1.errors import Error, InvariantBroken
+from protocol_v1.member_commits import auto_commit_if_due, commit_async, note_positions
+from protocol_v1.member_config import MemberConfig
+from protocol_v1.member_connection import (
+    connection_lost,
+    coordinator_ready,
+    on_find_coordinator,
+    on_request_timeout,
+    request_deadline,
 )
 from protocol_v1.member_heartbeat import on_heartbeat, tick, tick_at
 from protocol_v1.member_join import assign, join_loop, on_join, on_sync, rejoin_needed_or_pending

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from protocol_v1.member_events import CommitOutcome, Committed, Offsets, TopicPartition
+from protocol_v1.effects.member import CommitOutcome, Committed, Offsets, TopicPartition
 from protocol_v1.member_memory import MemberMemory, MemberTurn, PendingCommit
 from protocol_v1.member_states import REBALANCING, MemberState
 from protocol_v1.messages import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
+from protocol_v1.effects.member import FindCoordinatorRequest
 from protocol_v1.errors import Error
-from protocol_v1.member_events import FindCoordinatorRequest
 from protocol_v1.messages import (
     HeartbeatRequest,
     JoinGroupRequest,

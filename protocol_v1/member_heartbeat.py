@@ -9,10 +9,10 @@ Start at   tick, tick_at
 
 from __future__ import annotations
 
+from protocol_v1.effects.member import Cause, CloseOption
 from protocol_v1.errors import Error
 from protocol_v1.member_connection import coordinator_unknown, heartbeat_failed
 from protocol_v1.member_errors import Reaction, reaction
-from protocol_v1.member_events import Cause, CloseOption
 from protocol_v1.member_leave import leave
 from protocol_v1.member_memory import MemberMemory, MemberTurn, Sent
 from protocol_v1.member_states import HEARTBEATING, MemberEvent, MemberState

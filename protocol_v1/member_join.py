@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from assignors.interface import AssignorError, RebalanceProtocol
 from protocol_v1.consumer_protocol import PROTOCOL_TYPE, Subscription, decode_assignment, encode_subscription
+from protocol_v1.effects.member import Callback, Cause, RejoinNeeded, RequestMetadata, TopicPartition
 from protocol_v1.errors import Error, MalformedBytes
 from protocol_v1.member_commits import by_topic
 from protocol_v1.member_connection import coordinator_ready, coordinator_unknown, fail_join, join_failure
 from protocol_v1.member_errors import Reaction, reaction
-from protocol_v1.member_events import Callback, Cause, RejoinNeeded, RequestMetadata, TopicPartition
 from protocol_v1.member_heartbeat import RESETS, restart_deadlines
 from protocol_v1.member_leader import assignments_of, flat, subscriptions_of, topics_of
 from protocol_v1.member_memory import Generation, Join, JoinFailure, MemberTurn, Sent

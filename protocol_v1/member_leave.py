@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from protocol_v1.effects.member import Callback, Cause, Close, Closed, CloseOption, Left
 from protocol_v1.errors import InvariantBroken
 from protocol_v1.member_commits import note_positions
-from protocol_v1.member_events import Callback, Cause, Close, Closed, CloseOption, Left
 from protocol_v1.member_memory import REASON_LENGTH, Closing, MemberTurn, SyncCommit
 from protocol_v1.member_states import REBALANCING, MemberEvent, MemberState
 from protocol_v1.messages import LeaveGroupRequest, MemberIdentity

@@ -13,9 +13,7 @@ from typing import NamedTuple, TypedDict
 
 from assignors.interface import Assignor, RebalanceProtocol
 from protocol_v1.effects import TimerKey
-from protocol_v1.errors import Error
-from protocol_v1.member_config import MemberConfig
-from protocol_v1.member_events import (
+from protocol_v1.effects.member import (
     Call,
     Callback,
     Cause,
@@ -33,6 +31,8 @@ from protocol_v1.member_events import (
     Send,
     TopicPartition,
 )
+from protocol_v1.errors import Error
+from protocol_v1.member_config import MemberConfig
 from protocol_v1.member_states import HEARTBEATING, MemberEvent, MemberState, next_member_state
 from protocol_v1.member_subscription import Subscribed
 from protocol_v1.messages import JoinGroupResponse, Request

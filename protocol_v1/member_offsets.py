@@ -8,11 +8,11 @@ Start at   on_offset_commit, drive_sync_commit, fetch_offsets
 
 from __future__ import annotations
 
+from protocol_v1.effects.member import Cause, CommitOutcome, Committed, Fetched, TopicPartition
 from protocol_v1.errors import Error
 from protocol_v1.member_commits import by_topic, commit_over, send_commit
 from protocol_v1.member_connection import coordinator_ready, coordinator_unknown
 from protocol_v1.member_errors import Reaction, reaction
-from protocol_v1.member_events import Cause, CommitOutcome, Committed, Fetched, TopicPartition
 from protocol_v1.member_memory import MemberTurn, PendingCommit, Sent
 from protocol_v1.member_states import MemberEvent, MemberState
 from protocol_v1.messages import (

@@ -11,8 +11,8 @@ Start at   prepare
 from __future__ import annotations
 
 from assignors.interface import RebalanceProtocol
+from protocol_v1.effects.member import Callback, CommitOutcome, TopicPartition
 from protocol_v1.member_commits import commit_async
-from protocol_v1.member_events import Callback, CommitOutcome, TopicPartition
 from protocol_v1.member_memory import MemberTurn
 
 

@@ -10,10 +10,7 @@ from assignors.model import Topic
 from assignors.strategies import load_assignor, parse_strategy
 from protocol_v1.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
 from protocol_v1.effects import CancelTimer, SetTimer
-from protocol_v1.errors import Error
-from protocol_v1.member import Member
-from protocol_v1.member_config import MemberConfig
-from protocol_v1.member_events import (
+from protocol_v1.effects.member import (
     Call,
     CallbackDone,
     Cause,
@@ -29,6 +26,9 @@ from protocol_v1.member_events import (
     TimerFired,
     Told,
 )
+from protocol_v1.errors import Error
+from protocol_v1.member import Member
+from protocol_v1.member_config import MemberConfig
 from protocol_v1.messages import (
     HeartbeatRequest,
     HeartbeatResponse,

@@ -14,8 +14,8 @@ from random import Random
 from typing import Any
 
 from harness.conversation import Client
+from protocol_v1.effects.member import CloseOption, Commit, EnforceRebalance, Subscribe, Unsubscribe
 from protocol_v1.errors import InvariantBroken
-from protocol_v1.member_events import CloseOption, Commit, EnforceRebalance, Subscribe, Unsubscribe
 from tests.protocol_v1_member.watched import Watched
 from tests.shrinking import shortened
 

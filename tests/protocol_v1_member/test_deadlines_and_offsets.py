@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from protocol_v1.errors import Error
-from protocol_v1.member_config import MemberConfig
-from protocol_v1.member_events import (
+from protocol_v1.effects.member import (
     Commit,
     CommitOutcome,
     Committed,
@@ -17,6 +15,8 @@ from protocol_v1.member_events import (
     PollReturned,
     Responded,
 )
+from protocol_v1.errors import Error
+from protocol_v1.member_config import MemberConfig
 from protocol_v1.member_states import MemberState
 from protocol_v1.messages import (
     HeartbeatRequest,

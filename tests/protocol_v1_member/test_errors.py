@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol_v1.errors import Error
-from protocol_v1.member_errors import Reaction, java_name, reaction
-from protocol_v1.member_events import (
+from protocol_v1.effects.member import (
     Close,
     Closed,
     Commit,
@@ -18,6 +16,8 @@ from protocol_v1.member_events import (
     PollReturned,
     Responded,
 )
+from protocol_v1.errors import Error
+from protocol_v1.member_errors import Reaction, java_name, reaction
 from protocol_v1.member_states import MemberState
 from protocol_v1.messages import (
     HeartbeatRequest,

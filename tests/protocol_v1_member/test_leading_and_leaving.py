@@ -8,9 +8,7 @@ from assignors.interface import RebalanceProtocol
 from assignors.model import Topic
 from harness.conversation import classic_group
 from protocol_v1.consumer_protocol import decode_assignment, decode_subscription
-from protocol_v1.errors import Error
-from protocol_v1.member import Member
-from protocol_v1.member_events import (
+from protocol_v1.effects.member import (
     Cause,
     Close,
     Closed,
@@ -23,6 +21,8 @@ from protocol_v1.member_events import (
     Subscribe,
     Unsubscribe,
 )
+from protocol_v1.errors import Error
+from protocol_v1.member import Member
 from protocol_v1.messages import (
     JoinGroupRequest,
     JoinGroupResponseMember,

@@ -11,10 +11,7 @@ from assignors.interface import RebalanceProtocol
 from assignors.model import Topic
 from harness.conversation import classic_group
 from protocol_v1.consumer_protocol import decode_subscription
-from protocol_v1.errors import Error, InvariantBroken
-from protocol_v1.member import Member, rebalance_protocol
-from protocol_v1.member_config import MemberConfig
-from protocol_v1.member_events import (
+from protocol_v1.effects.member import (
     CallbackDone,
     Cause,
     Close,
@@ -30,6 +27,9 @@ from protocol_v1.member_events import (
     RequestMetadata,
     Subscribe,
 )
+from protocol_v1.errors import Error, InvariantBroken
+from protocol_v1.member import Member, rebalance_protocol
+from protocol_v1.member_config import MemberConfig
 from protocol_v1.member_states import MEMBER_TRANSITIONS, MemberEvent, MemberState, document, next_member_state
 from protocol_v1.messages import (
     JoinGroupRequest,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.conversation import Conversation, classic_group
-from protocol_v1.member_events import Cause, CloseOption, Commit, CommitOutcome, Left, RejoinNeeded
+from protocol_v1.effects.member import Cause, CloseOption, Commit, CommitOutcome, Left, RejoinNeeded
 from protocol_v1.member_states import MemberState
 from protocol_v1.states import State
 

@@ -16,8 +16,7 @@ from assignors.interface import RebalanceProtocol
 from harness.conversation import Client, Conversation, instance_of
 from protocol_v1.config import CoordinatorConfig
 from protocol_v1.consumer_protocol import decode_assignment, decode_subscription
-from protocol_v1.errors import Error, InvariantBroken
-from protocol_v1.member_events import (
+from protocol_v1.effects.member import (
     Call,
     Callback,
     CallbackDone,
@@ -30,6 +29,7 @@ from protocol_v1.member_events import (
     TopicPartition,
     Unsubscribe,
 )
+from protocol_v1.errors import Error, InvariantBroken
 from protocol_v1.member_leader import flat
 from protocol_v1.member_states import HEARTBEATING, MemberState
 from protocol_v1.messages import (

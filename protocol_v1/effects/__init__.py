@@ -5,6 +5,8 @@ SetTimer      call on_timer(key) after delay_ms; a timer that is set again is re
 CancelTimer   forget it; cancelling a timer that is not set is nothing
 Append        make the records durable, then call on_append(append_id), with an error if that failed
 StateChanged  a fact for the trace: what a group became, on which event, and what the client gave as its reason
+
+member.py has what a member is told and wants besides: the members of both protocols share it, as they share drivers.
 """
 
 from __future__ import annotations
