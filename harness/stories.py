@@ -7,6 +7,12 @@ from collections.abc import Iterable
 from protocol_v1.effects.member import Call, FindCoordinatorRequest, TopicPartition
 from protocol_v1.errors import Error
 from protocol_v1.messages import HeartbeatRequest, JoinGroupRequest, Request, Response, SyncGroupRequest
+from protocol_v2.messages import (
+    UNCHANGED_TIMEOUT,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
 
 
 def partitions_shown(partitions: Iterable[TopicPartition]) -> str:
@@ -29,11 +35,43 @@ def request_shown(request: Request) -> str | None:
             return f"-> JoinGroup({request.member_id})"
         case SyncGroupRequest():
             return f"-> SyncGroup(generation {request.generation_id}, {len(request.assignments)} assignments)"
+        case ConsumerGroupHeartbeatRequest():
+            said = [part for part in heartbeat_parts(request) if part]
+            says_nothing = not said and request.member_epoch > 0
+            return None if says_nothing else " ".join(["-> Heartbeat", str(request.member_epoch), *said])
         case _:
             return f"-> {name_of(request)}"
 
 
+def heartbeat_parts(request: ConsumerGroupHeartbeatRequest) -> list[str | None]:
+    """Only what it says; what is "as before" is left out. A timeout marks a heartbeat that repeats everything."""
+    names, owned = request.subscribed_topic_names, request.topic_partitions
+    return [
+        "full" if request.rebalance_timeout_ms != UNCHANGED_TIMEOUT else None,
+        None if names is None else f"[{' '.join(names)}]",
+        None if request.subscribed_topic_regex is None else f"regex '{request.subscribed_topic_regex}'",
+        None if request.server_assignor is None else f"by {request.server_assignor}",
+        None if request.rack_id is None else f"rack {request.rack_id}",
+        None if owned is None else f"own {{{partitions_shown(flat(owned))}}}",
+    ]
+
+
+def flat(topics: Iterable[TopicPartitions]) -> list[TopicPartition]:
+    return [(topic.topic_name, index) for topic in topics for index in topic.partitions]
+
+
+def heartbeat_answer(response: ConsumerGroupHeartbeatResponse) -> str:
+    if response.error_code is not Error.NONE:
+        return f"<- Heartbeat {response.error_code.name}"
+    given = response.assignment
+    shown = "" if given is None else f" {{{partitions_shown(flat(given.topic_partitions))}}}"
+    return f"<- Heartbeat {response.member_epoch}{shown}"
+
+
 def answer_shown(request: Request, response: Response) -> str | None:
+    if isinstance(request, ConsumerGroupHeartbeatRequest) and isinstance(response, ConsumerGroupHeartbeatResponse):
+        news = response.error_code or response.member_epoch != request.member_epoch or response.assignment is not None
+        return heartbeat_answer(response) if news or request_shown(request) is not None else None
     if hasattr(response, "error_code"):
         errors = [response.error_code]
     else:

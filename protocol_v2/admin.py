@@ -210,7 +210,6 @@ def incremental_alter_configs(turn: Turn, request: IncrementalAlterConfigsReques
 
 
 def altered(turn: Turn, resource: AlterConfigsResource, validate_only: bool) -> AlterConfigsResourceResponse:
-    """Kafka says INVALID_CONFIG where this says INVALID_REQUEST, a code that the group protocols do not have."""
     name = resource.resource_name
     settings = dict(turn.shard.settings.get(name, {}))
     message = None if resource.resource_type == GROUP_RESOURCE else "only groups have settings here"
@@ -225,7 +224,7 @@ def altered(turn: Turn, resource: AlterConfigsResource, validate_only: bool) -> 
             settings[entry.name] = int(entry.value)
     message = message or refusal_of(turn.config, settings)
     if message is not None:
-        return AlterConfigsResourceResponse(resource_name=name, error_code=Error.INVALID_REQUEST, error_message=message)
+        return AlterConfigsResourceResponse(resource_name=name, error_code=Error.INVALID_CONFIG, error_message=message)
     if not validate_only:
         turn.shard.settings[name] = settings
     return AlterConfigsResourceResponse(resource_name=name)

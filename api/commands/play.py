@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from api.commands.play_text import answer_text, request_text, worst_error
 from api.terminal import console, print_json, read_input
 from assignors.json_contract import ContractError, decode, expect_object
 from harness.sequences import Fact, Transcript, play, play_many
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-Body = Mapping[str, Any]
+    from harness.sequence_file import Step
 
 
 def play_command(file: str, *, as_json: bool) -> None:
@@ -74,75 +74,21 @@ def row(fact: Fact) -> tuple[str, Text, Text]:
         style = "green" if worst_error(body) == "NONE" else "red"
         return step.name, styled(f"◀── {answer_text(body)}{waited}", style), styled("", "")
     if step.request is None:
-        other = step.topics or step.appends or step.coordinator
-        kind = "topics" if step.topics is not None else "appends" if step.appends is not None else "coordinator"
-        return "", styled(f"*** {kind}: {other}", "magenta"), styled("", "")
+        return "", styled(f"*** {other_text(step)}", "magenta"), styled("", "")
     name = step.request.__name__.removesuffix("Request")
     return step.name, styled(f"──▶ {name} v{step.version} {request_text(fact.body)}", ""), styled("", "")
+
+
+def other_text(step: Step) -> str:
+    if step.transaction is not None:
+        producer_id, committed = step.transaction
+        return f"transaction of producer {producer_id}: {'committed' if committed else 'aborted'}"
+    if step.topics is not None:
+        return f"topics: {step.topics}"
+    return f"appends: {step.appends}" if step.appends is not None else f"coordinator: {step.coordinator}"
 
 
 def styled(text: str, style: str) -> Text:
     from rich.text import Text
 
     return Text(text, style=style)
-
-
-def request_text(body: Any) -> str:
-    """What tells one request from the next; timeouts and bytes are left to --json."""
-    if not isinstance(body, dict):
-        return ""
-    told = [str(body[key]) for key in ("group_id", "member_id", "group_instance_id") if body.get(key)]
-    generation = body.get("generation_id", body.get("generation_id_or_member_epoch"))
-    if generation is not None:
-        told.append(f"generation {generation}")
-    for key in ("protocols", "topics"):
-        names = [str(item.get("name", item.get("topic_name", ""))) for item in body.get(key) or ()]
-        if names:
-            told.append(f"[{', '.join(names)}]")
-    for key in ("members", "assignments"):
-        if body.get(key):
-            told.append(f"{key} {', '.join(str(item.get('member_id')) for item in body[key])}")
-    told += [str(name) for key in ("groups", "groups_names") for name in body.get(key) or () if isinstance(name, str)]
-    return " ".join(told)
-
-
-def worst_error(body: Body) -> str:
-    """The first error that stands anywhere in an answer, or NONE."""
-    return next((error for error in errors_in(body) if error != "NONE"), "NONE")
-
-
-def errors_in(value: Any) -> list[str]:
-    if isinstance(value, list):
-        return [error for item in value for error in errors_in(item)]
-    if not isinstance(value, Mapping):
-        return []
-    own = [value["error_code"]] if "error_code" in value else []
-    return own + [error for item in value.values() for error in errors_in(item)]
-
-
-def answer_text(body: Body) -> str:
-    told = [worst_error(body)]
-    if body.get("generation_id", -1) >= 0:
-        leads = body["leader"] == body["member_id"]
-        listed = f" of {len(body['members'])}" if body["members"] else ""
-        told.append(
-            f"generation {body['generation_id']}, {body['protocol_name']}, {'leads' if leads else 'follows'}{listed}"
-        )
-        if body.get("skip_assignment"):
-            told.append("skips the assignment")
-    if body.get("member_id"):
-        told.append(str(body["member_id"]))
-    for key, describe in DETAILS.items():
-        if body.get(key):
-            told.append(describe(body[key]))
-    return "  ".join(told)
-
-
-def described(groups: list[Body]) -> str:
-    return ", ".join(f"{g['group_id']} {g.get('group_state', '')} {len(g.get('members', ()))} members" for g in groups)
-
-
-DETAILS: dict[str, Callable[[Any], str]] = {
-    "assignment": lambda data: f"assignment {data if len(data) <= 24 else data[:21] + '...'}",
-    "groups": described,
-}

@@ -123,6 +123,8 @@ class Subscribe:
     topics: frozenset[str] = frozenset()
     pattern: str | None = None
     """A regular expression that whole topic names are matched against, instead of `topics`."""
+    regex: str | None = None
+    """The same, matched by the coordinator; only members of KIP-848 have it (SubscriptionPattern)."""
 
 
 @dataclass(frozen=True, slots=True)

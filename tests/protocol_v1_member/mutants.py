@@ -1,44 +1,27 @@
 # ruff: noqa: E501 - a mutant is a line
-"""Faults made by hand in the member, one at a time, each of which some test must notice.
+"""Faults made by hand in the classic member, one at a time, each of which some test must notice.
 
-    python -m tests.protocol_v1_member.mutants
-
-A mutant is an edit of one place in a module's source, as in tests/protocol_v1/mutants.py. For each a child process is
-forked, in which that module and all that import from it are loaded anew; the scenarios, the tests of a lone member and
-some random runs follow, until one fails. A fault may well be an endless loop, so a child is given only so long.
+python -m tests.protocol_v1_member.mutants
 """
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import os
-import signal
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from tests.mutants import Hunt, Mutant
 
 HERE = "tests.protocol_v1_member"
-MODULES = [
-    *(f"protocol_v1.member_{name}" for name in ("states", "subscription", "memory", "commits", "connection", "leave")),
-    *(f"protocol_v1.member_{name}" for name in ("heartbeat", "offsets", "leader", "prepare", "join")),
-    "protocol_v1.member",
-    "harness.conversation",
-    *(f"{HERE}.{name}" for name in ("alone", "watched", "random_runs", "test_scenarios", "test_errors", "test_member")),
-    *(f"{HERE}.{name}" for name in ("test_deadlines_and_offsets", "test_leading_and_leaving")),
-]
-"""In the order of their imports: those after the faulty one are loaded anew, so that they see the fault."""
-PATIENCE_S = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    what: str
-    module: str
-    old: str
-    new: str
-
+HUNT = Hunt(
+    package="protocol_v1",
+    modules=[
+        *(f"protocol_v1.member_{name}" for name in ("states", "subscription", "memory", "commits", "connection")),
+        *(f"protocol_v1.member_{name}" for name in ("leave", "heartbeat", "offsets", "leader", "prepare", "join")),
+        "protocol_v1.member",
+        "harness.conversation",
+        *(f"{HERE}.{name}" for name in ("alone", "watched", "random_runs", "test_scenarios", "test_errors")),
+        *(f"{HERE}.{name}" for name in ("test_member", "test_deadlines_and_offsets", "test_leading_and_leaving")),
+    ],
+    random_runs=f"{HERE}.random_runs",
+    runs=60,
+)
 
 # fmt: off
 MUTANTS = [
@@ -87,88 +70,5 @@ MUTANTS = [
 ]
 # fmt: on
 
-
-def apply(mutant: Mutant) -> None:
-    name = f"protocol_v1.{mutant.module}"
-    module = sys.modules[name]
-    source = inspect.getsource(module)
-    if mutant.old not in source:
-        raise LookupError(f"{mutant.what}: its text is not in {mutant.module}.py any more")
-    exec(compile(source.replace(mutant.old, mutant.new), f"{name} (mutant)", "exec"), module.__dict__)
-    for later in MODULES[MODULES.index(name) + 1 :]:
-        importlib.reload(sys.modules[later])
-
-
-def suspects() -> Iterator[tuple[str, Callable[[], object]]]:
-    for name in MODULES:
-        module = sys.modules[name]
-        for test in [value for key, value in vars(module).items() if key.startswith("test_")]:
-            yield from cases(test)
-    runs = sys.modules[f"{HERE}.random_runs"]
-    for seed in range(60):
-        yield f"random run {seed}", lambda seed=seed: no_failure(runs.run_once(*runs.seeded(seed))[1])
-
-
-def cases(test: Callable[..., object]) -> Iterator[tuple[str, Callable[[], object]]]:
-    """A test, or one for each of its parameters; none here has more than one decorator."""
-    marks = getattr(test, "pytestmark", [])
-    if not marks:
-        yield test.__name__, test
-        return
-    names, rows = marks[0].args
-    names = [names] if isinstance(names, str) else names
-    for row in rows:
-        values = [row] if len(names) == 1 else row
-        yield f"{test.__name__}[{row}]", partial(test, **dict(zip(names, values, strict=True)))
-
-
-def no_failure(error: Exception | None) -> None:
-    if error is not None:
-        raise error
-
-
-def first_failure() -> str | None:
-    for name, test in suspects():
-        try:
-            test()
-        except Exception:  # noqa: BLE001 - a crash is as good as a failed assertion
-            return name
-    return None
-
-
-def caught_by(mutant: Mutant) -> str | None:
-    """What a child process of its own says, or that it never came to an end."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        signal.alarm(PATIENCE_S)
-        apply(mutant)
-        os.write(writing, (first_failure() or "").encode())
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as answer:
-        name = answer.read()
-    _, status = os.waitpid(child, 0)
-    return name or (None if status == 0 else "an endless loop, or a crash")
-
-
-def main() -> None:
-    for name in MODULES:
-        importlib.import_module(name)
-    for mutant in MUTANTS:
-        if mutant.old not in inspect.getsource(sys.modules[f"protocol_v1.{mutant.module}"]):
-            sys.exit(f"{mutant.what}: its text is not in {mutant.module}.py any more")
-    innocent = first_failure()
-    if innocent is not None:
-        sys.exit(f"without any fault this fails already: {innocent}")
-    survivors = 0
-    for mutant in MUTANTS:
-        name = caught_by(mutant)
-        survivors += name is None
-        print(f"{'SURVIVED' if name is None else 'caught':8}  {mutant.what}" + (f"  <- {name}" if name else ""))
-    print(f"{len(MUTANTS) - survivors} of {len(MUTANTS)} caught")
-    sys.exit(bool(survivors))
-
-
 if __name__ == "__main__":
-    main()
+    HUNT.check(MUTANTS)

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from api.commands.play_text import answer_text, request_text
 from assignors.json_contract import ContractError
 from harness.sequences import play
 from protocol_v1.consumer_protocol import Subscription, encode_subscription
@@ -160,3 +161,64 @@ def test_no_sequence_of_requests_breaks_the_coordinator(block):
     for seed in range(100 * block, 100 * block + 100):
         answer = play(Fuzz(seed).sequence()).to_json()
         assert answer == play(Fuzz(seed).sequence()).to_json(), "the same sequence, another answer"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (joining("A"), "g A joins [orders]"),
+        ({"group_id": "g", "member_id": "A", "member_epoch": 3}, "g A epoch 3"),
+        ({"group_id": "g", "member_id": "A", "instance_id": "i", "member_epoch": -2}, "g A i steps out"),
+        (joining("A", member_epoch=3, topic_partitions=[]), "g A epoch 3 [orders] owns nothing"),
+        (
+            {
+                "group_id": "g",
+                "member_id": "A",
+                "member_epoch": 3,
+                "subscribed_topic_regex": "o.*",
+                "server_assignor": "range",
+                "topic_partitions": [
+                    {"topic_name": "orders", "partitions": [2, 0, 1, 5]},
+                    {"topic_name": "audit", "partitions": [3]},
+                ],
+            },
+            "g A epoch 3 regex 'o.*' by range owns orders 0-2 5, audit 3",
+        ),
+        ({"group_ids": ["g", "h"]}, "g h"),
+        ({"groups": [{"group_id": "g", "topics": None}]}, "g"),
+        ({"resources": [{"resource_name": "g", "configs": [{"name": "x", "value": "1"}]}]}, "g x=1"),
+        (None, ""),
+    ],
+)
+def test_a_request_is_one_short_line(body, text):
+    assert request_text(body) == text
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (
+            {
+                "error_code": "NONE",
+                "member_id": "A",
+                "member_epoch": 2,
+                "assignment": {"topic_partitions": [{"topic_name": "orders", "partitions": [0, 1]}]},
+            },
+            "NONE  A  epoch 2  is given orders 0-1",
+        ),
+        ({"error_code": "NONE", "member_id": "A", "member_epoch": 2, "assignment": None}, "NONE  A  epoch 2"),
+        ({"error_code": "UNKNOWN_MEMBER_ID", "member_id": None, "member_epoch": 0}, "UNKNOWN_MEMBER_ID"),
+        ({"error_code": "NONE", "assignment": "A" * 30}, "NONE  assignment " + "A" * 21 + "..."),
+        ({"groups": [{"group_id": "g", "error_code": "NONE", "topics": []}]}, "NONE  g no offsets"),
+    ],
+)
+def test_an_answer_is_one_short_line(body, text):
+    assert answer_text(body) == text
+
+
+def test_a_described_group_shows_epochs_and_shares():
+    step = {"at_ms": 5, "as": "d", "request": "ConsumerGroupDescribe", "body": {"group_ids": ["g"]}}
+    join = {"at_ms": 0, "as": "a", "request": "ConsumerGroupHeartbeat", "body": joining("A")}
+    answer = play({"protocol": "consumer", "topics": {"orders": 2}, "steps": [join, step]}).to_json()
+    text = answer_text(answer["responses"][-1]["body"])
+    assert text == "NONE  g Stable epoch 2/2 1 members | A at 2: orders 0-1"

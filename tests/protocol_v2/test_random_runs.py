@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from tests.protocol_v2 import mixed_runs
 from tests.protocol_v2.random_runs import run
 
-RUNS = int(os.environ.get("REBALANCE_LAB_RANDOM_RUNS", "2000"))
+RUNS = 2_000
 BLOCKS = 8
 
 

@@ -1,0 +1,326 @@
+"""The consumer's side of KIP-848: one member as a machine without I/O.
+
+Given      what the application, the network and the clock tell it (protocol_v1/effects/member.py), each with the time
+Returns    effects in the order in which they are to be done: requests, callbacks, timers, exceptions, facts
+Threads    Java's consumer is two threads, and that shows: heartbeats, lookups and answers are served in the background
+           whatever the application does; callbacks run inside poll(), unsubscribe() and close() only
+Order      heartbeat, commit, onPartitionsRevoked, onPartitionsAssigned, heartbeat that acknowledges
+Member id  made by the client (KIP-1082) and given by the caller; it stays the same for the life of the process
+Simpler    poll() has no time-out of its own here: while it is open, everything that a pass through it does is done
+Reference  AsyncKafkaConsumer, ConsumerNetworkThread and the request managers in Apache Kafka 4.3.1
+Start at   Member.handle, settle; then member_reconciliation.py for the heart of it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from protocol_v1.effects import CancelTimer, SetTimer, TimerKey
+from protocol_v1.effects.member import (
+    CallbackDone,
+    Close,
+    Commit,
+    Disconnected,
+    EnforceRebalance,
+    FindCoordinatorRequest,
+    MemberEffect,
+    MetadataChanged,
+    Poll,
+    PollReturned,
+    Responded,
+    Subscribe,
+    TimerFired,
+    Told,
+    TopicPartition,
+    Unsubscribe,
+)
+from protocol_v1.errors import InvariantBroken
+from protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest, Request
+from protocol_v2.member_callbacks import called, serve
+from protocol_v2.member_close import close, closed_if_done
+from protocol_v2.member_commits import (
+    auto_commit_if_due,
+    commit_for_the_application,
+    drive_commits,
+    note_positions,
+    on_offset_commit,
+    restart_auto_commit,
+)
+from protocol_v2.member_config import MemberConfig
+from protocol_v2.member_connection import (
+    connection_lost,
+    look_up,
+    lookup_at,
+    on_find_coordinator,
+    on_request_timeout,
+    request_deadline,
+)
+from protocol_v2.member_heartbeat import forget_what_was_sent, on_heartbeat, tick, tick_at
+from protocol_v2.member_membership import come_back, leave_group
+from protocol_v2.member_memory import MemberMemory, MemberTurn, Sent
+from protocol_v2.member_offsets import drive_fetch, on_offset_fetch, want_offsets
+from protocol_v2.member_reconciliation import maybe_reconcile, metadata_came
+from protocol_v2.member_states import MemberState
+from protocol_v2.member_subscription import Subscribed
+from protocol_v2.messages import ConsumerGroupHeartbeatRequest
+
+ANSWERS: Mapping[type[Request], Callable[[MemberTurn, Sent, Any], None]] = {
+    ConsumerGroupHeartbeatRequest: on_heartbeat,
+    OffsetCommitRequest: on_offset_commit,
+    OffsetFetchRequest: on_offset_fetch,
+    FindCoordinatorRequest: on_find_coordinator,
+}
+
+
+class Member:
+    def __init__(
+        self,
+        config: MemberConfig | None = None,
+        *,
+        member_id: str,
+        topics: Iterable[str] = (),
+        pattern: str | None = None,
+        regex: str | None = None,
+        jitter: Callable[[], float] | None = None,
+    ) -> None:
+        """`pattern` is matched by the member, `regex` by the coordinator.
+
+        `jitter` draws what Kafka's back-offs are multiplied by, between 0.8 and 1.2; by default they are exact.
+        """
+        config = config or MemberConfig()
+        subscribed = Subscribed(exclude_internal_topics=config.exclude_internal_topics)
+        topics = frozenset(topics)
+        if topics or pattern is not None or regex is not None:
+            subscribed.subscribe(topics, pattern, regex)
+        self.memory = MemberMemory(
+            config=config, member_id=member_id, jitter=jitter or (lambda: 1.0), subscribed=subscribed
+        )
+        forget_what_was_sent(self.memory)
+
+    # To look at, not to change
+
+    @property
+    def state(self) -> MemberState:
+        return self.memory.state
+
+    @property
+    def member_id(self) -> str:
+        return self.memory.member_id
+
+    @property
+    def member_epoch(self) -> int:
+        return self.memory.member_epoch
+
+    @property
+    def owned(self) -> frozenset[TopicPartition]:
+        return self.memory.owned
+
+    @property
+    def fetchable(self) -> frozenset[TopicPartition]:
+        """What poll() may deliver."""
+        memory = self.memory
+        kept = memory.owned - memory.pending_revocation - memory.awaiting_callback
+        return frozenset(tp for tp in kept if memory.subscribed.may_fetch(tp[0]))
+
+    @property
+    def epoch(self) -> int:
+        """What its commits are fenced by."""
+        return self.memory.member_epoch
+
+    @property
+    def heartbeat_interval_ms(self) -> int:
+        """The coordinator's word; before it is heard, the coordinator's default."""
+        return self.memory.heartbeats.interval_ms or 5_000
+
+    @property
+    def heartbeat_at_ms(self) -> int:
+        return self.memory.heartbeats.due_ms
+
+    @property
+    def auto_commit_at_ms(self) -> int | None:
+        return self.memory.auto_commit_at_ms if self.memory.config.enable_auto_commit else None
+
+    @property
+    def subscribed_topics(self) -> frozenset[str]:
+        return self.memory.subscribed.topics
+
+    @property
+    def in_poll(self) -> bool:
+        return self.memory.in_poll
+
+    @property
+    def settled(self) -> bool:
+        """In the group, with nothing on its mind but heartbeats and commits."""
+        memory = self.memory
+        waits = memory.then is not None or bool(memory.queue) or bool(memory.batch) or memory.reconciling is not None
+        asks = memory.fetching is not None or bool(memory.commits) or not memory.coordinator_known
+        leaves = memory.leaving or memory.closing is not None
+        memo = memory.heartbeats.memo
+        told = memo.names == memory.subscribed.topics and memo.regex == memory.subscribed.regex
+        return memory.state is MemberState.STABLE and told and not waits and not asks and not leaves
+
+    def leap(self, beats_ms: int, commits_ms: int) -> None:
+        """Put off heartbeats, and auto-commits, by so much: for a driver that passes over time in which a settled
+        member only repeats itself."""
+        memory = self.memory
+        memory.poll_at_ms += beats_ms
+        memory.heartbeats.due_ms += beats_ms
+        memory.heartbeats.retry_at_ms += beats_ms
+        if memory.auto_commit_at_ms is not None:
+            memory.auto_commit_at_ms += commits_ms
+        for sent in memory.in_flight.values():
+            sent.deadline_ms += beats_ms
+        for key in memory.armed:
+            memory.armed[key] += commits_ms if key == ("offsets",) else beats_ms
+
+    def handle(self, event: Told, now_ms: int) -> list[MemberEffect]:
+        turn = MemberTurn(self.memory, now_ms)
+        if self.memory.closed:
+            return turn.effects
+        take(turn, event)
+        settle(turn)
+        closed_if_done(turn)
+        set_timers(turn)
+        return turn.effects
+
+
+def take(turn: MemberTurn, event: Told) -> None:
+    memory = turn.memory
+    match event:
+        case Poll():
+            enter_poll(turn, event)
+        case PollReturned():
+            memory.polling = False
+            memory.poll_at_ms = turn.now_ms + turn.config.max_poll_interval_ms
+        case CallbackDone():
+            called(turn, event.error)
+        case Commit():
+            commit_for_the_application(turn, event)
+        case Subscribe():
+            subscribe(turn, event)
+        case Unsubscribe():
+            unsubscribe(turn)
+        case EnforceRebalance():
+            pass  # Java's consumer only warns that this protocol has no such thing
+        case Close():
+            close(turn, event)
+        case MetadataChanged():
+            memory.subscribed.metadata_came(event.topics)
+            metadata_came(turn)
+        case TimerFired():
+            memory.armed.pop(event.key, None)
+        case Disconnected():
+            if memory.coordinator_known or memory.in_flight:
+                connection_lost(turn)
+        case Responded():
+            sent = memory.in_flight.pop(event.request.correlation_id, None)
+            if sent is not None:  # otherwise its connection was given up, or it is said twice
+                ANSWERS[type(event.request)](turn, sent, event.response)
+
+
+def enter_poll(turn: MemberTurn, event: Poll) -> None:
+    memory = turn.memory
+    if memory.then is not None or memory.closing is not None:
+        raise InvariantBroken("poll() from inside a callback, or after close()")
+    memory.polling = True
+    note_positions(memory, event.positions)
+
+
+def subscribe(turn: MemberTurn, event: Subscribe) -> None:
+    """To nothing is Java's way to unsubscribe."""
+    if event.topics or event.pattern is not None or event.regex is not None:
+        turn.memory.subscribed.subscribe(event.topics, event.pattern, event.regex)
+    else:
+        unsubscribe(turn)
+
+
+def unsubscribe(turn: MemberTurn) -> None:
+    turn.memory.unsubscribing = True
+    leave_group(turn, callbacks=True)
+
+
+def settle(turn: MemberTurn) -> None:
+    """Whatever can be done now, until nothing more comes of it."""
+    memory = turn.memory
+    if memory.auto_commit_at_ms is None:
+        restart_auto_commit(turn)
+        memory.poll_at_ms = memory.poll_at_ms or turn.now_ms + turn.config.max_poll_interval_ms
+    deadline_ms = request_deadline(memory)
+    if deadline_ms is not None and deadline_ms <= turn.now_ms:
+        on_request_timeout(turn)
+    done = -1
+    while done != len(turn.effects):
+        done = len(turn.effects)
+        if may_pass(memory):
+            poll_pass(turn)
+        background_pass(turn)
+        serve(turn)
+
+
+def may_pass(memory: MemberMemory) -> bool:
+    """Whether poll() goes round once more: not while it has callbacks to run, or an exception to raise at their end."""
+    free = memory.in_poll and not memory.batch and memory.thrown is None
+    return free and memory.subscribed.active and not memory.leaving
+
+
+def poll_pass(turn: MemberTurn) -> None:
+    """One round inside poll(), in Java's order."""
+    maybe_reconcile(turn, in_poll=True)
+    auto_commit_if_due(turn)
+    turn.memory.subscribed.look()
+    come_back(turn)
+    turn.memory.poll_at_ms = turn.now_ms + turn.config.max_poll_interval_ms
+    want_offsets(turn)
+
+
+def background_pass(turn: MemberTurn) -> None:
+    look_up(turn)
+    drive_commits(turn)
+    drive_fetch(turn)
+    tick(turn)
+    maybe_reconcile(turn, in_poll=False)
+
+
+# Timers: a deadline that moved is set anew, one that is gone is cancelled
+
+
+def set_timers(turn: MemberTurn) -> None:
+    memory, now_ms = turn.memory, turn.now_ms
+    wanted = {} if memory.closed else deadlines(memory, now_ms)
+    for key in [key for key in memory.armed if key not in wanted]:
+        del memory.armed[key]
+        turn.tell(CancelTimer(key=key))
+    for key, at_ms in wanted.items():
+        if memory.armed.get(key) != at_ms:
+            memory.armed[key] = at_ms
+            turn.tell(SetTimer(key=key, delay_ms=max(0, at_ms - now_ms)))
+
+
+def deadlines(memory: MemberMemory, now_ms: int) -> dict[TimerKey, int]:
+    found = {
+        ("tick",): tick_at(memory),
+        ("request",): request_deadline(memory),
+        ("lookup",): lookup_at(memory),
+        ("offsets",): min((at_ms for at_ms in offset_deadlines(memory) if at_ms > now_ms), default=None),
+        ("metadata",): metadata_deadline(memory, now_ms),
+        ("close",): memory.closing.deadline_ms if memory.closing is not None and memory.closing.left else None,
+    }
+    return {key: at_ms for key, at_ms in found.items() if at_ms is not None}
+
+
+def offset_deadlines(memory: MemberMemory) -> list[int]:
+    """When a commit or a fetch would go on by itself, if nothing comes before."""
+    found = [pending.retry_at_ms for pending in memory.commits] if memory.coordinator_known else []
+    if memory.sync_commit is not None and memory.sync_commit.deadline_ms is not None:
+        found.append(memory.sync_commit.deadline_ms)
+    if memory.fetching is not None and memory.coordinator_known:
+        found.append(memory.fetching.retry_at_ms)
+    if memory.in_poll and memory.auto_commit_at_ms is not None and memory.positions:
+        found.append(memory.auto_commit_at_ms)
+    return found
+
+
+def metadata_deadline(memory: MemberMemory, now_ms: int) -> int | None:
+    waits = memory.state is MemberState.RECONCILING and not memory.metadata_asked
+    return memory.metadata_at_ms if waits and memory.metadata_at_ms > now_ms else None
