@@ -2,7 +2,8 @@
 
 Given      a Group
 Returns    member id -> topic -> partitions; ours answer with an Assignment, any mapping will do
-Reference  ConsumerPartitionAssignor in Apache Kafka; the two optional hooks carry its names
+Reference  ConsumerPartitionAssignor in Apache Kafka, whose names the optional hooks carry; where Java has one object of
+           partitions and user data on the way out, here the bytes are asked for
 """
 
 from __future__ import annotations
@@ -30,6 +31,14 @@ class AssignorError(Exception):
         self.java_exception = java_exception
 
 
+class Received(dict[str, tuple[int, ...]]):
+    """A member's share as `on_assignment` is told it: topic to partitions, and the leader's bytes."""
+
+    def __init__(self, share: Mapping[str, tuple[int, ...]], user_data: bytes | None) -> None:
+        super().__init__(share)
+        self.user_data = user_data
+
+
 @runtime_checkable
 class Assignor(Protocol):
     """Required of every assignor. Optional attributes, read with their default when absent:
@@ -40,9 +49,11 @@ class Assignor(Protocol):
     supported_protocols: Sequence[RebalanceProtocol] = (EAGER,)
         Best first, as Java's supportedProtocols().
     subscription_user_data(self, topics: Collection[str]) -> bytes | None
-        Bytes that this member sends with its subscription.
-    on_assignment(self, assignment: Mapping[str, Sequence[int]], generation: int) -> None
-        Called in every member once it has been given its share.
+        Bytes that this member sends with its subscription. The leader finds them in group.members[id].user_data.
+    assignment_user_data(self, member_id: str, share: Mapping[str, Sequence[int]]) -> bytes | None
+        Asked in the leader after `assign`: bytes that go to this member with its share.
+    on_assignment(self, assignment: Received, generation: int) -> None
+        Called in every member once it has been given its share; assignment.user_data is what the leader sent along.
     """
 
     name: str

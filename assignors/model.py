@@ -56,6 +56,8 @@ class Member:
     claim_generation: int | None = None
     """The generation in the assignor's own user data where it differs from `generation`: clients that speak
     subscription versions below 2 send only that one."""
+    user_data: bytes | None = None
+    """What the member's assignor sent along, for a custom assignor that leads. Not a part of the JSON contract."""
 
 
 class Layout:

@@ -21,7 +21,7 @@ from assignors.json_contract import ContractError, at, expect_list, expect_objec
 from protocol_v1.messages import Request
 
 HEADER = ("version", "correlation_id", "client_id", "client_host")
-INT64_FIELDS = ("committed_offset", "retention_time_ms")
+INT64_FIELDS = ("committed_offset", "retention_time_ms", "producer_id")
 """Every other number of these messages is an int32 on the wire."""
 
 AnyRequest = TypeVar("AnyRequest", bound=Request)

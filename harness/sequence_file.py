@@ -10,20 +10,22 @@ Start at   parse_sequence
      "steps": [{"at_ms": 0, "as": "a1", "request": "JoinGroup", "version": 9, "client_id": "app", "body": {...}},
                {"at_ms": 5, "topics": {"orders": 9}},
                {"at_ms": 6, "appends": "hold"},
+               {"at_ms": 8, "transaction": {"producer_id": 7, "committed": true}},
                {"at_ms": 9, "coordinator": "crash"}]}
 
 `$a1.members[0].member_id` is a field of an earlier answer (`$$` begins a text with one dollar). `member_ids` are the
 ids to hand out, in order, so that a recording of a broker and its random ids can be played; others are numbered.
 `appends` says what the log does from now on: "ok", "hold" (until "ok"; 5 s without it count as timed out), or the name
 of the error that every append gets. `coordinator` is "crash" (connections drop) or "move" (parked requests are
-answered); either way the next one is given what was durable.
+answered); either way the next one is given what was durable. `transaction` is the marker that ends one: what that
+producer's TxnOffsetCommit left pending counts from then on, or is dropped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from assignors.json_contract import INT32_MAX, ContractError, at, expect_list, expect_object, refuse_unknown, shown
 from protocol_v1.effects import Effect, TimerKey
@@ -44,6 +46,13 @@ class Machine(Protocol):
     def update_topics(self, topics: Mapping[str, int], now_ms: int) -> list[Effect]: ...
     def load(self, records: Sequence[Any], now_ms: int) -> list[Effect]: ...
     def unload(self, now_ms: int) -> list[Effect]: ...
+
+
+@runtime_checkable
+class Transactional(Protocol):
+    """A coordinator that keeps offsets of open transactions."""
+
+    def complete_transaction(self, producer_id: int, committed: bool, now_ms: int) -> list[Effect]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +80,8 @@ class Step:
     topics: Mapping[str, int] | None = None
     appends: str | None = None
     coordinator: str | None = None
+    transaction: tuple[int, bool] | None = None
+    """Whose, and whether it is committed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,10 +196,20 @@ def parse_coordinator(value: Any, path: str) -> str:
     raise ContractError(path, f'expected "crash" or "move", got {shown(value)}')
 
 
+def parse_transaction(value: Any, path: str) -> tuple[int, bool]:
+    described = expect_object(value, path)
+    refuse_unknown(described, ("producer_id", "committed"), path)
+    for key, kind, expected in (("producer_id", int, "a whole number"), ("committed", bool, "true or false")):
+        if type(described.get(key)) is not kind:
+            raise ContractError(at(path, key), f"expected {expected}, got {shown(described.get(key))}")
+    return described["producer_id"], described["committed"]
+
+
 OTHER_STEPS: dict[str, Callable[[Any, str], Any]] = {
     "topics": parse_topics,
     "appends": parse_appends,
     "coordinator": parse_coordinator,
+    "transaction": parse_transaction,
 }
 
 

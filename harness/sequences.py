@@ -20,12 +20,13 @@ from typing import Any
 from assignors.json_contract import ContractError, at, expect_list, refuse_unknown, shown
 from harness import both_protocols
 from harness.message_json import request_from_json, response_to_json
-from harness.sequence_file import Machine, NewMemberId, SequenceFile, Served, Step, parse_sequence
+from harness.sequence_file import Machine, NewMemberId, SequenceFile, Served, Step, Transactional, parse_sequence
 from protocol_v1.config import PROPERTIES, CoordinatorConfig
 from protocol_v1.coordinator import Coordinator
 from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
 from protocol_v1.errors import Error
 from protocol_v1.messages import REQUESTS
+from protocol_v1.txn_messages import TXN_REQUESTS
 
 APPEND_TIMEOUT_MS = 5_000
 """Kafka's offsets.commit.timeout.ms."""
@@ -38,7 +39,7 @@ def classic(config: Mapping[str, int], new_member_id: NewMemberId, topics: Mappi
 
 
 PROTOCOLS: dict[str, Served] = {
-    "classic": Served(requests=REQUESTS, properties=PROPERTIES, build=classic),
+    "classic": Served(requests={**REQUESTS, **TXN_REQUESTS}, properties=PROPERTIES, build=classic),
     "consumer": both_protocols.SERVED,
 }
 
@@ -178,6 +179,10 @@ class Player:
         elif step.topics is not None:
             self.topics = step.topics
             self.perform(self.machine.update_topics(step.topics, self.now_ms))
+        elif step.transaction is not None:
+            if not isinstance(self.machine, Transactional):
+                raise ContractError(at(step.path, "transaction"), "only classic groups have transactions here")
+            self.perform(self.machine.complete_transaction(*step.transaction, self.now_ms))
         elif step.appends is not None:
             self.log.mode = step.appends
             if step.appends == "ok":

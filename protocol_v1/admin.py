@@ -30,7 +30,15 @@ from protocol_v1.messages import (
     OffsetDeleteResponseTopic,
 )
 from protocol_v1.offsets import check_partition
-from protocol_v1.records import GroupOffsets, GroupTombstone, OffsetCommit, OffsetTombstone, Record, apply_offset
+from protocol_v1.records import (
+    GroupOffsets,
+    GroupTombstone,
+    OffsetCommit,
+    OffsetTombstone,
+    Record,
+    apply_offset,
+    forget_pending,
+)
 from protocol_v1.shard import Turn, append_error
 from protocol_v1.states import Event, State
 
@@ -105,6 +113,9 @@ def delete_now(turn: Turn, request: DeleteGroupsRequest) -> None:
     def written(turn: Turn, error: Error) -> None:
         if error is not Error.NONE:
             put_back(turn, deleted)
+        else:
+            for group, _ in deleted:
+                forget_pending(turn.shard.image, group.group_id)
         results = (
             DeletableGroupResult(group_id=name, error_code=code if error is Error.NONE else append_error(error))
             for name, code in errors.items()
@@ -112,7 +123,7 @@ def delete_now(turn: Turn, request: DeleteGroupsRequest) -> None:
         turn.reply(request, DeleteGroupsResponse(results=tuple(results)))
 
     if deleted:
-        turn.append(tuple(record for pair in deleted for record in tombstones(*pair)), written)
+        turn.append(tuple(record for pair in deleted for record in tombstones(turn, *pair)), written)
     else:
         written(turn, Error.NONE)
 
@@ -136,9 +147,12 @@ def put_back(turn: Turn, deleted: Iterable[tuple[ClassicGroup, GroupOffsets]]) -
             turn.shard.image.offsets[group.group_id] = offsets
 
 
-def tombstones(group: ClassicGroup, offsets: GroupOffsets) -> list[Record]:
+def tombstones(turn: Turn, group: ClassicGroup, offsets: GroupOffsets) -> list[Record]:
+    """Also for what an open transaction was about to commit."""
+    pending = turn.shard.image.pending_in(group.group_id) - offsets.keys()
     gone: list[Record] = [
-        OffsetTombstone(group=group.group_id, topic=topic, partition=partition) for topic, partition in offsets
+        OffsetTombstone(group=group.group_id, topic=topic, partition=partition)
+        for topic, partition in [*offsets, *sorted(pending)]
     ]
     return [*gone, GroupTombstone(group=group.group_id)]
 
@@ -158,7 +172,7 @@ def offset_delete(turn: Turn, request: OffsetDeleteRequest) -> None:
         assert group is not None
         if group.subscribes_to(topic):
             errors[topic, partition] = Error.GROUP_SUBSCRIBED_TO_TOPIC
-        elif (topic, partition) in turn.shard.image.offsets.get(group.group_id, {}):
+        elif has_offset(turn, group.group_id, topic, partition):
             gone.append(OffsetTombstone(group=group.group_id, topic=topic, partition=partition))
 
     def durable(turn: Turn, error: Error) -> None:
@@ -169,6 +183,11 @@ def offset_delete(turn: Turn, request: OffsetDeleteRequest) -> None:
 
     write_off(turn, gone)
     turn.when_durable(durable)
+
+
+def has_offset(turn: Turn, group_id: str, topic: str, partition: int) -> bool:
+    image = turn.shard.image
+    return (topic, partition) in image.offsets.get(group_id, {}) or image.is_pending(group_id, topic, partition)
 
 
 def check_offset_delete(group: ClassicGroup | None, request: OffsetDeleteRequest) -> Error:
@@ -201,10 +220,12 @@ def deleted_offsets(
 
 def topics_deleted(turn: Turn, names: frozenset[str]) -> None:
     """Every group's offsets of a deleted topic go with it."""
+    image = turn.shard.image
+    committed = [(group_id, *key) for group_id, offsets in image.offsets.items() for key in offsets]
+    pending = [key for offsets in image.pending.values() for key in offsets]
     gone = [
         OffsetTombstone(group=group_id, topic=topic, partition=partition)
-        for group_id, offsets in turn.shard.image.offsets.items()
-        for topic, partition in offsets
+        for group_id, topic, partition in dict.fromkeys([*committed, *pending])
         if topic in names
     ]
     write_off(turn, gone)
@@ -227,8 +248,9 @@ def on_expiry_timer(turn: Turn) -> None:
         return  # a commit may be under way: what a group holds is known next time
     for group in list(turn.shard.groups.values()):
         offsets = turn.shard.image.offsets.get(group.group_id, {})
-        old = [key for key, committed in offsets.items() if has_expired(turn, group, committed)]
-        if group.state is State.EMPTY and len(old) == len(offsets):
+        pending = turn.shard.image.pending_in(group.group_id)
+        old = [key for key, one in offsets.items() if key not in pending and has_expired(turn, group, one)]
+        if group.state is State.EMPTY and len(old) == len(offsets) and not pending:
             delete(turn, group)
         else:
             write_off(turn, [OffsetTombstone(group=group.group_id, topic=key[0], partition=key[1]) for key in old])
@@ -241,7 +263,7 @@ def delete(turn: Turn, group: ClassicGroup) -> None:
         if error is not Error.NONE:
             put_back(turn, [(group, offsets)])
 
-    turn.append(tuple(tombstones(group, offsets)), written)
+    turn.append(tuple(tombstones(turn, group, offsets)), written)
 
 
 def has_expired(turn: Turn, group: ClassicGroup, committed: OffsetCommit) -> bool:

@@ -1,6 +1,7 @@
 """The coordinator of classic groups: one partition of __consumer_offsets, as a machine without I/O.
 
-Given      requests, timers that fired, appends that finished, topics that changed; each with the time
+Given      requests, timers that fired, appends that finished, topics that changed, transactions that ended; each with
+           the time
 Returns    effects, in the order in which they are to be done (effects.py)
 Contract   a timer that was replaced or cancelled does not fire. Every Append is answered by one on_append, in order.
            What was appended durably, in order, is what `load` of the next coordinator is given
@@ -55,6 +56,8 @@ from protocol_v1.sessions import heartbeat, on_session_timer
 from protocol_v1.shard import Shard, Turn
 from protocol_v1.states import Event
 from protocol_v1.sync import on_sync_timer, sync_group
+from protocol_v1.transactions import complete_transaction, txn_offset_commit
+from protocol_v1.txn_messages import TxnOffsetCommitRequest
 
 HANDLERS: Mapping[type[Request], Callable[[Turn, Any], None]] = {
     JoinGroupRequest: join_group,
@@ -63,6 +66,7 @@ HANDLERS: Mapping[type[Request], Callable[[Turn, Any], None]] = {
     LeaveGroupRequest: leave_group,
     OffsetCommitRequest: offset_commit,
     OffsetFetchRequest: offset_fetch,
+    TxnOffsetCommitRequest: txn_offset_commit,
     DescribeGroupsRequest: describe_groups,
     ListGroupsRequest: list_groups,
     DeleteGroupsRequest: delete_groups,
@@ -140,6 +144,12 @@ class Coordinator:
         deleted = frozenset(before) - frozenset(topics)
         if deleted:
             topics_deleted(turn, deleted)
+        return turn.effects
+
+    def complete_transaction(self, producer_id: int, committed: bool, now_ms: int) -> list[Effect]:
+        """The transaction coordinator has decided: what the producer left pending here counts, or is dropped."""
+        turn = Turn(self.shard, now_ms)
+        complete_transaction(turn, producer_id, committed=committed)
         return turn.effects
 
     def load(self, records: Iterable[Record], now_ms: int) -> list[Effect]:

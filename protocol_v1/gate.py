@@ -35,6 +35,8 @@ from protocol_v1.messages import (
     SyncGroupResponse,
 )
 from protocol_v1.offsets import refused_commit, refused_fetch
+from protocol_v1.transactions import refused_txn_commit
+from protocol_v1.txn_messages import TxnOffsetCommitRequest
 
 
 def heartbeat(request: HeartbeatRequest, error: Error) -> Response:
@@ -50,6 +52,7 @@ REFUSALS: dict[type[Request], Callable[[Any, Error], Response]] = {
     LeaveGroupRequest: lambda request, error: LeaveGroupResponse(error_code=error),
     OffsetCommitRequest: refused_commit,
     OffsetFetchRequest: refused_fetch,
+    TxnOffsetCommitRequest: refused_txn_commit,
     DescribeGroupsRequest: lambda request, error: DescribeGroupsResponse(
         groups=tuple(DescribedGroup(group_id=name, group_state="", error_code=error) for name in request.groups)
     ),

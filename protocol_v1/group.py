@@ -12,7 +12,7 @@ Reference  ClassicGroup and ClassicGroupMember in Apache Kafka
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from protocol_v1.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
@@ -77,6 +77,8 @@ class ClassicGroup:
     initial_delay: InitialDelay | None = None
     subscriptions: tuple[bytes, ...] | None = None
     """The members' metadata at the last join completion, as far as they are the consumer protocol's."""
+    read_topics: tuple[tuple[bytes, ...], frozenset[str] | None] | None = field(default=None, compare=False)
+    """Those subscriptions, and the topics read from them: asked for with every offset that may expire."""
     durable: bool = False
     """Whether the log knows the group; views leave out what it does not know yet."""
 
@@ -222,7 +224,13 @@ class ClassicGroup:
         """None where they are not known: another protocol type, or bytes that do not parse."""
         if self.subscriptions is None:
             return None
-        try:
-            return frozenset(topic for data in self.subscriptions for topic in subscribed_topics(data))
-        except MalformedBytes:
-            return None
+        if self.read_topics is None or self.read_topics[0] is not self.subscriptions:
+            self.read_topics = (self.subscriptions, topics_of(self.subscriptions))
+        return self.read_topics[1]
+
+
+def topics_of(subscriptions: Iterable[bytes]) -> frozenset[str] | None:
+    try:
+        return frozenset(topic for data in subscriptions for topic in subscribed_topics(data))
+    except MalformedBytes:
+        return None

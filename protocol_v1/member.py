@@ -140,6 +140,57 @@ class Member:
             return kept
         return frozenset(tp for tp in kept if tp[0] in memory.subscribed.topics)
 
+    @property
+    def member_id(self) -> str:
+        return self.memory.generation.member_id
+
+    @property
+    def epoch(self) -> int:
+        """What its commits are fenced by."""
+        return self.memory.generation.generation_id
+
+    @property
+    def heartbeat_interval_ms(self) -> int:
+        return self.memory.config.heartbeat_interval_ms
+
+    @property
+    def heartbeat_at_ms(self) -> int:
+        return self.memory.heartbeat_at_ms
+
+    @property
+    def auto_commit_at_ms(self) -> int | None:
+        return self.memory.auto_commit_at_ms if self.memory.config.enable_auto_commit else None
+
+    @property
+    def subscribed_topics(self) -> frozenset[str]:
+        return self.memory.subscribed.topics
+
+    @property
+    def in_poll(self) -> bool:
+        return self.memory.in_poll
+
+    @property
+    def settled(self) -> bool:
+        """In a generation, with nothing on its mind but heartbeats and commits."""
+        memory = self.memory
+        busy = memory.then is not None or memory.join is not None or memory.rejoin_needed or memory.closing is not None
+        asks = memory.fetching is not None or not memory.coordinator_known
+        blind = asks or memory.subscribed.snapshot.version < memory.subscribed.version
+        return memory.state is MemberState.STABLE and not busy and not blind
+
+    def leap(self, beats_ms: int, commits_ms: int) -> None:
+        """Put off heartbeats, and auto-commits, by so much: for a driver that passes over time in which a settled
+        member only repeats itself."""
+        memory = self.memory
+        memory.poll_at_ms += beats_ms
+        memory.heartbeat_at_ms += beats_ms
+        memory.session_at_ms += beats_ms
+        memory.auto_commit_at_ms += commits_ms
+        for sent in memory.in_flight.values():
+            sent.deadline_ms += beats_ms
+        for key in memory.armed:
+            memory.armed[key] += commits_ms if key == ("poll",) else beats_ms
+
     def handle(self, event: Told, now_ms: int) -> list[MemberEffect]:
         turn = MemberTurn(self.memory, now_ms)
         if self.memory.closed:

@@ -10,7 +10,7 @@ Start at   join_loop
 
 from __future__ import annotations
 
-from assignors.interface import AssignorError, RebalanceProtocol
+from assignors.interface import AssignorError, RebalanceProtocol, Received
 from protocol_v1.consumer_protocol import PROTOCOL_TYPE, Subscription, decode_assignment, encode_subscription
 from protocol_v1.effects.member import Callback, Cause, RejoinNeeded, RequestMetadata, TopicPartition
 from protocol_v1.errors import Error, MalformedBytes
@@ -59,6 +59,8 @@ def join_step(turn: MemberTurn) -> bool:
     if memory.needs_prepare and not prepare(turn):
         return False
     join = memory.join or send_join(turn)
+    if join is None:
+        return False
     if join.failure is not None:
         return start_over(turn, join.failure)
     if join.assignment is None:
@@ -86,13 +88,19 @@ def start_over(turn: MemberTurn, failure: JoinFailure) -> bool:
 # JoinGroup
 
 
-def send_join(turn: MemberTurn) -> Join:
+def send_join(turn: MemberTurn) -> Join | None:
+    """None where an assignor cannot say what to send along: poll() raises that, and the next one tries again."""
     memory, config = turn.memory, turn.config
-    memory.join = join = Join()
     if not memory.rejoin_reason:
         turn.tell(RejoinNeeded(cause=Cause.JOIN, reason=""))  # the first one; every later JoinGroup has a reason
     turn.move(MemberEvent.JOIN_SENT)
     memory.subscribed.joined = memory.subscribed.topics
+    try:
+        offered = protocols(turn)
+    except Exception as error:  # noqa: BLE001 - a stranger's hook may raise anything
+        turn.throw(None, f"subscription_user_data: {error}")
+        return None
+    memory.join = join = Join()
     request = JoinGroupRequest(
         group_id=config.group_id,
         session_timeout_ms=config.session_timeout_ms,
@@ -100,7 +108,7 @@ def send_join(turn: MemberTurn) -> Join:
         member_id=memory.generation.member_id,
         group_instance_id=config.group_instance_id,
         protocol_type=PROTOCOL_TYPE,
-        protocols=protocols(turn),
+        protocols=offered,
         reason=memory.rejoin_reason,
         **turn.header(),
     )
@@ -265,11 +273,11 @@ def complete(turn: MemberTurn, data: bytes) -> bool:
     try:
         if len(data) < 2:
             raise MalformedBytes(f"an assignment of {len(data)} bytes: the leader gave this member none")
-        share = decode_assignment(data).assigned_partitions
+        received = decode_assignment(data)
     except MalformedBytes as error:
         turn.throw(None, str(error))
         return False
-    assigned = frozenset(flat(share))
+    assigned = frozenset(flat(received.assigned_partitions))
     if not all(subscribed.accepts(topic) for topic, _ in assigned):
         turn.request_rejoin("received assignment does not match the current subscription", Cause.FOREIGN_ASSIGNMENT)
         exchange_over(turn)
@@ -279,15 +287,17 @@ def complete(turn: MemberTurn, data: bytes) -> bool:
 
         def revoked(turn: MemberTurn, error: str | None) -> None:
             turn.request_rejoin("need to revoke partitions and re-join", Cause.REVOKED)
-            take_over(turn, assigned, error)
+            take_over(turn, assigned, received.user_data, error)
 
         turn.call(Callback.REVOKED, gone, revoked)
     else:
-        take_over(turn, assigned, None)
+        take_over(turn, assigned, received.user_data, None)
     return False
 
 
-def take_over(turn: MemberTurn, assigned: frozenset[TopicPartition], error: str | None) -> None:
+def take_over(
+    turn: MemberTurn, assigned: frozenset[TopicPartition], user_data: bytes | None, error: str | None
+) -> None:
     memory, subscribed = turn.memory, turn.memory.subscribed
     if subscribed.pattern is not None:
         # Topics that the leader saw before we did: adopted, so that they do not look like a change of subscription.
@@ -295,7 +305,7 @@ def take_over(turn: MemberTurn, assigned: frozenset[TopicPartition], error: str 
         if unseen:
             subscribed.topics |= unseen
             subscribed.joined = (subscribed.joined or frozenset()) | unseen
-    error = error or tell_assignor(turn, assigned)
+    error = error or tell_assignor(turn, Received(by_topic(assigned), user_data))
     memory.auto_commit_at_ms = turn.now_ms + turn.config.auto_commit_interval_ms
     added = assigned - memory.owned
     turn.own(assigned)
@@ -310,13 +320,13 @@ def take_over(turn: MemberTurn, assigned: frozenset[TopicPartition], error: str 
     turn.call(Callback.ASSIGNED, added, done)
 
 
-def tell_assignor(turn: MemberTurn, assigned: frozenset[TopicPartition]) -> str | None:
+def tell_assignor(turn: MemberTurn, received: Received) -> str | None:
     generation = turn.memory.generation
     hook = getattr(turn.memory.assignors.get(generation.protocol_name or ""), "on_assignment", None)
     if hook is None:
         return None
     try:
-        hook(by_topic(assigned), generation.generation_id)
+        hook(received, generation.generation_id)
     except Exception as error:  # noqa: BLE001 - a stranger's hook may raise anything; Kafka treats it like a callback's
         return f"on_assignment: {error}"
     return None

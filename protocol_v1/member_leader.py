@@ -3,6 +3,7 @@
 Given      the answer to the leader's JoinGroup, and metadata of all topics that the group subscribes to
 Returns    assignments as bytes; none at all after a static leader's restart, whose group keeps what it has (KIP-814)
 Claims     what a member owns is in its subscription, except for `sticky`, whose members tell it in user data
+User data  of each member stands in the group that a custom assignor is asked about; its own goes out with the shares
 Custom     cooperative assignors other than Kafka's own are checked: what somebody still claims must not be given away
 Reference  ConsumerCoordinator.onLeaderElected in Apache Kafka 4.3.1
 Start at   assignments_of
@@ -10,7 +11,7 @@ Start at   assignments_of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from assignors.interface import Assignor, AssignorError, RebalanceProtocol
 from assignors.model import Group, Member, Topic
@@ -51,15 +52,36 @@ def assignments_of(
         remember(group)
     if protocol is RebalanceProtocol.COOPERATIVE and assignor.name != COOPERATIVE_STICKY:
         check_cooperative(subscriptions, answer)
+    # Whom a custom assignor leaves out gets nothing; without an entry of its own it could not read its assignment.
+    shares = {**answer, **{member_id: {} for member_id in group.members if member_id not in answer}}
+    user_data = getattr(assignor, "assignment_user_data", None)
     return tuple(
-        SyncGroupRequestAssignment(member_id=member_id, assignment=encoded(share))
-        for member_id, share in answer.items()
+        SyncGroupRequestAssignment(
+            member_id=member_id,
+            assignment=encoded(share, None if user_data is None else sent_along(assignor, user_data, member_id, share)),
+        )
+        for member_id, share in shares.items()
     )
 
 
-def encoded(share: Mapping[str, Sequence[int]]) -> bytes:
+def sent_along(
+    assignor: Assignor,
+    user_data: Callable[[str, Mapping[str, Sequence[int]]], bytes | None],
+    member_id: str,
+    share: Mapping[str, Sequence[int]],
+) -> bytes | None:
+    try:
+        data = user_data(member_id, share)
+    except Exception as error:  # a stranger's hook may raise anything, as its `assign` may
+        raise AssignorError(f"{assignor.name}: assignment_user_data raised {type(error).__name__}: {error}") from error
+    if data is not None and not isinstance(data, bytes):
+        raise AssignorError(f"{assignor.name}: assignment_user_data returned a {type(data).__name__}, not bytes")
+    return data
+
+
+def encoded(share: Mapping[str, Sequence[int]], user_data: bytes | None = None) -> bytes:
     partitions = {topic: tuple(numbers) for topic, numbers in share.items() if numbers}
-    return encode_assignment(Assignment(assigned_partitions=partitions))
+    return encode_assignment(Assignment(assigned_partitions=partitions, user_data=user_data))
 
 
 def as_member(assignor_name: str, subscription: Subscription, instance_id: str | None) -> Member:
@@ -77,6 +99,7 @@ def as_member(assignor_name: str, subscription: Subscription, instance_id: str |
         instance_id=instance_id,
         rack=subscription.rack_id,
         claim_generation=claim_generation,
+        user_data=subscription.user_data,
     )
 
 

@@ -1,14 +1,14 @@
 """OffsetCommit and OffsetFetch: who may commit in which state, and what a fetch shows.
 
 Commit     first each partition's topic, then the group's rule for all that is left, then each partition's metadata
-Fetch      anybody, in any state; it shows what is durable
+Fetch      anybody, in any state; it shows what is durable, and what is stable to those who ask for that
 Reference  ClassicGroup.validateOffsetCommit, OffsetMetadataManager in Apache Kafka
 Start at   offset_commit, offset_fetch
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from protocol_v1.errors import Error
 from protocol_v1.group import ClassicGroup
@@ -26,9 +26,10 @@ from protocol_v1.messages import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
-from protocol_v1.records import GroupOffsets, OffsetCommit, apply_offset
+from protocol_v1.records import GroupOffsets, OffsetCommit, PendingOffset, apply_offset
 from protocol_v1.shard import Turn, append_error
 from protocol_v1.states import State
+from protocol_v1.txn_messages import TxnOffsetCommitRequestPartition
 
 UNKNOWN_GROUP_SINCE = 9
 TOPIC_IDS_SINCE = 10
@@ -36,7 +37,7 @@ ONE_ERROR_PER_GROUP_SINCE = 2
 MANY_GROUPS_SINCE = 8
 
 Results = dict[str, list[OffsetCommitResponsePartition]]
-Wanted = list[tuple[str, OffsetCommitRequestPartition]]
+Wanted = list[tuple[str, OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition]]
 
 
 def offset_commit(turn: Turn, request: OffsetCommitRequest) -> None:
@@ -56,8 +57,8 @@ def offset_commit(turn: Turn, request: OffsetCommitRequest) -> None:
     group = turn.shard.groups.get(request.group_id)
     error = check_commit(group, request)
     if error is not Error.NONE:
-        for name, partition in wanted:
-            add_result(results, name, partition.partition_index, error)
+        for name, refused in wanted:
+            add_result(results, name, refused.partition_index, error)
         turn.reply(request, commit_response(results))
         return
     created = None
@@ -65,7 +66,16 @@ def offset_commit(turn: Turn, request: OffsetCommitRequest) -> None:
         created = turn.create_group(request.group_id)
     elif group.state is not State.EMPTY:
         turn.restart_session(group, group.members[request.member_id])
-    store_offsets(turn, created, request, wanted, results)
+    retention_ms = request.retention_time_ms
+    store_offsets(
+        turn,
+        created,
+        request.group_id,
+        wanted,
+        results,
+        lambda turn: turn.reply(request, commit_response(results)),
+        expires_ms=None if retention_ms == -1 else turn.now_ms + retention_ms,
+    )
 
 
 def check_partition(turn: Turn, version: int, topic: str, partition: int) -> Error:
@@ -93,9 +103,18 @@ def check_commit(group: ClassicGroup | None, request: OffsetCommitRequest) -> Er
 
 
 def store_offsets(
-    turn: Turn, created: ClassicGroup | None, request: OffsetCommitRequest, wanted: Wanted, results: Results
+    turn: Turn,
+    created: ClassicGroup | None,
+    group_id: str,
+    wanted: Wanted,
+    results: Results,
+    answer: Callable[[Turn], None],
+    *,
+    expires_ms: int | None = None,
+    written_as: Callable[[OffsetCommit], OffsetCommit | PendingOffset] = lambda commit: commit,
 ) -> None:
-    records: list[OffsetCommit] = []
+    """All that a partition's metadata does not forbid, in one append; the answer follows it."""
+    records: list[OffsetCommit | PendingOffset] = []
     accepted: list[Error] = []
     for name, partition in wanted:
         metadata = partition.committed_metadata or ""
@@ -103,7 +122,17 @@ def store_offsets(
             accepted.append(Error.OFFSET_METADATA_TOO_LARGE)
         else:
             accepted.append(Error.NONE)
-            records.append(offset_record(turn, request, name, partition, metadata))
+            commit = OffsetCommit(
+                group=group_id,
+                topic=name,
+                partition=partition.partition_index,
+                offset=partition.committed_offset,
+                leader_epoch=partition.committed_leader_epoch,
+                metadata=metadata,
+                commit_timestamp=turn.now_ms,
+                expire_timestamp=expires_ms,
+            )
+            records.append(written_as(commit))
 
     def written(turn: Turn, error: Error) -> None:
         if error is Error.NONE:
@@ -113,27 +142,12 @@ def store_offsets(
             turn.settle_birth(created, error)
         for (name, partition), result in zip(wanted, accepted, strict=True):
             add_result(results, name, partition.partition_index, result if error is Error.NONE else append_error(error))
-        turn.reply(request, commit_response(results))
+        answer(turn)
 
     if records:
         turn.append(tuple(records), written)
     else:
         turn.when_durable(written)
-
-
-def offset_record(
-    turn: Turn, request: OffsetCommitRequest, name: str, partition: OffsetCommitRequestPartition, metadata: str
-) -> OffsetCommit:
-    return OffsetCommit(
-        group=request.group_id,
-        topic=name,
-        partition=partition.partition_index,
-        offset=partition.committed_offset,
-        leader_epoch=partition.committed_leader_epoch,
-        metadata=metadata,
-        commit_timestamp=turn.now_ms,
-        expire_timestamp=None if request.retention_time_ms == -1 else turn.now_ms + request.retention_time_ms,
-    )
 
 
 def utf16_length(text: str) -> int:
@@ -145,10 +159,12 @@ def add_result(results: Results, topic: str, partition: int, error: Error) -> No
 
 
 def commit_response(results: Results) -> OffsetCommitResponse:
+    return OffsetCommitResponse(topics=commit_topics(results))
+
+
+def commit_topics(results: Results) -> tuple[OffsetCommitResponseTopic, ...]:
     """Kafka lists what it refused before it asked the group first."""
-    return OffsetCommitResponse(
-        topics=tuple(OffsetCommitResponseTopic(name=name, partitions=tuple(results[name])) for name in results)
-    )
+    return tuple(OffsetCommitResponseTopic(name=name, partitions=tuple(results[name])) for name in results)
 
 
 def refused_commit(request: OffsetCommitRequest, error: Error) -> OffsetCommitResponse:
@@ -179,9 +195,10 @@ def fetch_response(turn: Turn, request: OffsetFetchRequest, error: Error) -> Off
     if error is not Error.NONE:
         return refused_fetch(request, error)
     if request.version >= MANY_GROUPS_SINCE:
-        return OffsetFetchResponse(groups=tuple(fetched_group(turn, group) for group in request.groups))
+        groups = (fetched_group(turn, group, stable=request.require_stable) for group in request.groups)
+        return OffsetFetchResponse(groups=tuple(groups))
     asked = OffsetFetchRequestGroup(group_id=request.group_id, topics=request.topics)
-    return OffsetFetchResponse(topics=fetched_group(turn, asked).topics)
+    return OffsetFetchResponse(topics=fetched_group(turn, asked, stable=request.require_stable).topics)
 
 
 def refused_fetch(request: OffsetFetchRequest, error: Error) -> OffsetFetchResponse:
@@ -206,8 +223,9 @@ def refused_topics(topics: Iterable[OffsetFetchRequestTopic], error: Error) -> t
     )
 
 
-def fetched_group(turn: Turn, asked: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+def fetched_group(turn: Turn, asked: OffsetFetchRequestGroup, *, stable: bool) -> OffsetFetchResponseGroup:
     offsets = turn.shard.image.offsets.get(asked.group_id, {})
+    unstable = turn.shard.image.pending_in(asked.group_id) if stable else frozenset()
     topics = every_topic(offsets) if asked.topics is None else asked.topics
     return OffsetFetchResponseGroup(
         group_id=asked.group_id,
@@ -215,7 +233,10 @@ def fetched_group(turn: Turn, asked: OffsetFetchRequestGroup) -> OffsetFetchResp
             OffsetFetchResponseTopic(
                 name=topic.name,
                 partitions=tuple(
-                    fetched(offsets.get((topic.name, partition)), partition) for partition in topic.partition_indexes
+                    OffsetFetchResponsePartition(partition_index=partition, error_code=Error.UNSTABLE_OFFSET_COMMIT)
+                    if (topic.name, partition) in unstable
+                    else fetched(offsets.get((topic.name, partition)), partition)
+                    for partition in topic.partition_indexes
                 ),
             )
             for topic in topics

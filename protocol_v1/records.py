@@ -2,7 +2,9 @@
 
 Written    a group's birth by JoinGroup, the leader's assignment, a static takeover in Stable, the last member's end;
            and every committed offset. Not written: joins, leaves, handed-out ids, generations without an assignment
-Invariant  replay(records) depends on the last record of each key alone, so a compacted log gives the same groups
+Pending    offsets of a transaction count from its end on, and only if nothing later has been committed meanwhile
+Invariant  replay(records) depends on the last record of each key alone, so a compacted log gives the same groups;
+           except for transactions, which a log keeps until they end
 Reference  GroupMetadataValue, OffsetCommitValue; GroupMetadataManager.replay in Apache Kafka
 Start at   replay
 """
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from protocol_v1.group import ClassicGroup, ClassicMember
 from protocol_v1.messages import Protocol
@@ -67,8 +69,27 @@ class OffsetTombstone:
     partition: int
 
 
-Record: TypeAlias = GroupMetadata | GroupTombstone | OffsetCommit | OffsetTombstone
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingOffset:
+    """An OffsetCommit in a batch of a transactional producer."""
+
+    producer_id: int
+    commit: OffsetCommit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionMarker:
+    """The control record that ends a producer's transaction."""
+
+    producer_id: int
+    committed: bool
+
+
+OffsetRecord: TypeAlias = OffsetCommit | OffsetTombstone | PendingOffset | TransactionMarker
+Record: TypeAlias = GroupMetadata | GroupTombstone | OffsetRecord
 GroupOffsets: TypeAlias = dict[tuple[str, int], OffsetCommit]
+PendingOffsets: TypeAlias = dict[tuple[str, str, int], tuple[int, OffsetCommit]]
+"""By group, topic and partition: the place in the log, and what is to be committed."""
 
 
 @dataclass(slots=True)
@@ -77,6 +98,18 @@ class Image:
 
     groups: dict[str, ClassicGroup] = field(default_factory=dict)
     offsets: dict[str, GroupOffsets] = field(default_factory=dict)
+    pending: dict[int, PendingOffsets] = field(default_factory=dict)
+    """By producer id."""
+    places: dict[tuple[str, str, int], int] = field(default_factory=dict)
+    """Where in the log an offset stands; kept for those that a transaction, open or ended, has touched."""
+    written: int = 0
+
+    def pending_in(self, group_id: str) -> set[tuple[str, int]]:
+        """What an open transaction may still change."""
+        return {key[1:] for offsets in self.pending.values() for key in offsets if key[0] == group_id}
+
+    def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
+        return any((group_id, topic, partition) in offsets for offsets in self.pending.values())
 
 
 def replay(records: Iterable[Record]) -> Image:
@@ -94,24 +127,59 @@ def apply(image: Image, record: Record) -> None:
         case GroupTombstone():
             image.groups.pop(record.group, None)
         case OffsetCommit():
-            if record.group not in image.groups:
-                # A simple group has no record of its own: its first offset stands for it.
-                image.groups[record.group] = ClassicGroup(group_id=record.group, durable=True)
+            _simple_group(image, record.group)
             apply_offset(image, record)
-        case OffsetTombstone():
+        case PendingOffset():
+            _simple_group(image, record.commit.group)
+            apply_offset(image, record)
+        case OffsetTombstone() | TransactionMarker():
             apply_offset(image, record)
 
 
-def apply_offset(image: Image, record: OffsetCommit | OffsetTombstone) -> None:
+def _simple_group(image: Image, group_id: str) -> None:
+    """It has no record of its own: its first offset stands for it."""
+    if group_id not in image.groups:
+        image.groups[group_id] = ClassicGroup(group_id=group_id, durable=True)
+
+
+def apply_offset(image: Image, record: OffsetRecord) -> None:
     """Also how a live coordinator takes in an offset, once it is durable."""
-    key = (record.topic, record.partition)
-    if isinstance(record, OffsetCommit):
-        image.offsets.setdefault(record.group, {})[key] = record
-    else:
-        offsets = image.offsets.get(record.group, {})
-        offsets.pop(key, None)
-        if not offsets:
-            image.offsets.pop(record.group, None)
+    image.written += 1
+    match record:
+        case OffsetCommit():
+            _commit(image, image.written, record)
+        case PendingOffset(producer_id=producer_id, commit=commit):
+            key = (commit.group, commit.topic, commit.partition)
+            image.pending.setdefault(producer_id, {})[key] = image.written, commit
+        case TransactionMarker():
+            for place, commit in image.pending.pop(record.producer_id, {}).values():
+                if record.committed:
+                    _commit(image, place, commit)
+        case OffsetTombstone():
+            offsets = image.offsets.get(record.group, {})
+            offsets.pop((record.topic, record.partition), None)
+            if not offsets:
+                image.offsets.pop(record.group, None)
+            forget_pending(image, record.group, record.topic, record.partition)
+
+
+def _commit(image: Image, place: int, commit: OffsetCommit) -> None:
+    """Of a transaction's and others' offsets the one that was written last counts, whenever the transaction ends."""
+    key = (commit.group, commit.topic, commit.partition)
+    if place < image.places.get(key, 0):
+        return
+    if place < image.written or image.pending:
+        image.places[key] = place
+    image.offsets.setdefault(commit.group, {})[key[1:]] = commit
+
+
+def forget_pending(image: Image, *key: Any) -> None:
+    """What begins with this key: a group, or one partition of it."""
+    if not image.pending and not image.places:
+        return
+    image.places = {known: place for known, place in image.places.items() if known[: len(key)] != key}
+    for producer_id, offsets in list(image.pending.items()):
+        image.pending[producer_id] = {known: one for known, one in offsets.items() if known[: len(key)] != key}
 
 
 def _loaded_group(record: GroupMetadata) -> ClassicGroup:

@@ -155,9 +155,7 @@ class Run:
         if client.state == "joining":
             self.join(client)
         elif client.state == "syncing":
-            plan = [{"member_id": member, "assignment": b64(member)} for member in client.members]
-            body = {"protocol_type": "consumer", "protocol_name": client.protocol, "assignments": plan}
-            self.send(client, "SyncGroup", self.identity(client) | body)
+            self.send(client, "SyncGroup", self.identity(client) | self.plan(client))
         elif client.state == "stable":
             self.send(client, "Heartbeat", self.identity(client))
 
@@ -179,6 +177,10 @@ class Run:
             body["group_instance_id"] = client.instance
         return body
 
+    def plan(self, client: Client) -> dict[str, Any]:
+        plan = [{"member_id": member, "assignment": b64(member)} for member in client.members]
+        return {"protocol_type": "consumer", "protocol_name": client.protocol, "assignments": plan}
+
     def do_heartbeat(self, client: Client, knob: int) -> None:
         self.send(client, "Heartbeat", self.identity(client), awaited=False)
 
@@ -186,7 +188,7 @@ class Run:
         body = self.identity(client) | {"generation_id": client.generation - 1 + knob % 3}
         kind = "SyncGroup" if knob & 8 else "Heartbeat"
         if kind == "SyncGroup":
-            body |= {"protocol_type": "consumer", "protocol_name": client.protocol}
+            body |= self.plan(client)  # in the right generation a leader's word counts, and an empty one is taken, too
         self.send(client, kind, body, awaited=False)
 
     def do_commit(self, client: Client, knob: int) -> None:

@@ -10,6 +10,7 @@
     H a gen=7 i=pod v=3 -> 22           arguments; a generation is by default that of the member's last JoinGroup
     L a /pod b/pod -> 0 entries=0,25,82 LeaveGroup entries as member/instance
     D -> Stable                         DescribeGroups; C OffsetCommit, F OffsetFetch, S SyncGroup, List, Delete
+    T a offset=50 producer=7 -> codes=0 TxnOffsetCommit; `end commit 7` or `end abort 7` ends that transaction
     +500    @1000    @done+2000         later by 500; at 1000; 2000 after G's join phase ended
     never x2                            x2 has no answer until the end
     ids m-1 m-2 ...                     the ids to hand out; `know x=m-2`: what x is called
@@ -201,6 +202,23 @@ class Script:
         key = "topic_name" if int(options.get("v", 9)) >= 10 else "name"
         body["topics"] = [{key: options.get("t", "orders"), "partitions": partitions}] if partitions else []
         self.send("OffsetCommit", body, options, expectation)
+
+    def do_t(self, words: list[str]) -> None:
+        who, words, options, expectation = self.parse(words)
+        named = self.member_body(who, options, "generation_id") if int(options.get("v", 5)) >= 3 else {}
+        partition = {
+            "partition_index": int(options.get("p", 0)),
+            "committed_offset": int(options.get("offset", 5)),
+            "committed_metadata": "x" * int(options.get("length", 1)),
+        }
+        producer = {"transactional_id": "tx", "producer_id": int(options.get("producer", 1)), "producer_epoch": 0}
+        topics = [{"name": options.get("t", "orders"), "partitions": [partition]}]
+        body = {"group_id": self.group, **named, **producer, "topics": topics}
+        self.send("TxnOffsetCommit", body, options, expectation)
+
+    def do_end(self, words: list[str]) -> None:
+        producer, committed = int(words[1]) if len(words) > 1 else 1, words[0] == "commit"
+        self.steps.append({"at_ms": self.now, "transaction": {"producer_id": producer, "committed": committed}})
 
     def do_f(self, words: list[str]) -> None:
         _, words, options, expectation = self.parse(["-", *words])

@@ -36,6 +36,12 @@ from protocol_v1.messages import (
 from protocol_v1.placement import coordinator_partition
 from protocol_v1.records import GroupMetadata, replay
 from protocol_v1.states import State
+from protocol_v1.txn_messages import (
+    TXN_REQUESTS,
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 
 CONFIG = CoordinatorConfig(group_initial_rebalance_delay_ms=0)
 RANGE = (Protocol(name="range", metadata=b"m"),)
@@ -162,6 +168,8 @@ def every_request():
     offset = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
     topics = (OffsetCommitRequestTopic(name="t", partitions=(offset,)),)
     fetched = (OffsetFetchRequestTopic(name="t", partition_indexes=(0,)),)
+    pending = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+    transactional = (TxnOffsetCommitRequestTopic(name="t", partitions=(pending,)),)
     return [
         join("x"),
         sync("x", 1),
@@ -170,6 +178,9 @@ def every_request():
         OffsetFetchRequest(groups=(OffsetFetchRequestGroup(group_id="g", topics=fetched),)),
         OffsetFetchRequest(version=7, group_id="g", topics=fetched),
         OffsetFetchRequest(version=1, group_id="g", topics=fetched),
+        TxnOffsetCommitRequest(
+            group_id="g", transactional_id="tx", producer_id=1, producer_epoch=0, topics=transactional
+        ),
         DescribeGroupsRequest(groups=("g",)),
         ListGroupsRequest(),
         DeleteGroupsRequest(groups_names=("g",)),
@@ -195,7 +206,7 @@ def test_a_loading_coordinator_believes_every_heartbeat():
 
 def test_every_request_of_the_protocol_is_served():
     covered = {type(request) for request in every_request()} | {HeartbeatRequest}
-    assert covered == set(REQUESTS.values())
+    assert covered == {*REQUESTS.values(), *TXN_REQUESTS.values()}
 
 
 def test_a_group_loaded_above_the_maximum_rebalances_and_keeps_the_first_to_rejoin():

@@ -147,6 +147,13 @@ def test_references_reach_into_earlier_answers(reference, found):
         (["steps", 0, "surprise"], 1, "steps[0].surprise", "unknown key"),
         (["steps", 2], {"at_ms": 9, "coordinator": "explode"}, "steps[2].coordinator", 'expected "crash" or "move"'),
         (["steps", 2], {"at_ms": 9, "appends": "maybe"}, "steps[2].appends", "the name of an error"),
+        (["steps", 2], {"at_ms": 9, "transaction": {}}, "steps[2].transaction.producer_id", "a whole number"),
+        (
+            ["steps", 2],
+            {"at_ms": 9, "transaction": {"producer_id": 1, "committed": 1}},
+            "steps[2].transaction.committed",
+            "true or false",
+        ),
         (["steps", 2], {"at_ms": 9}, "steps[2].request", "is missing"),
         (["steps", 0, "body"], [], "steps[0].body", "expected an object"),
         (["steps", 0, "body"], {"group_id": "g"}, "steps[0].body.session_timeout_ms", "is missing"),
@@ -245,6 +252,14 @@ def test_play_answers_many_sequences_each_in_its_place(run):  # noqa: F811
     assert "error steps[0].request" in chart.out
 
 
+def test_the_other_protocol_says_that_it_has_no_transactions():
+    ended = {"at_ms": 0, "transaction": {"producer_id": 1, "committed": True}}
+    with pytest.raises(ContractError, match="only classic groups have transactions"):
+        play({"protocol": "consumer", "steps": [ended]})
+    with pytest.raises(ContractError, match="expected one of"):
+        play({"protocol": "consumer", "steps": [{"at_ms": 0, "request": "TxnOffsetCommit", "body": {}}]})
+
+
 def test_play_draws_who_sent_what_and_what_became_of_the_group(run, monkeypatch):  # noqa: F811
     monkeypatch.setenv("COLUMNS", "100")
     static = {"request": "JoinGroup", "body": JOIN | {"group_id": "h", "group_instance_id": "pod"}}
@@ -254,6 +269,7 @@ def test_play_draws_who_sent_what_and_what_became_of_the_group(run, monkeypatch)
         {"at_ms": 12, "appends": "hold"},
         {"at_ms": 13, "coordinator": "crash"},
         {"at_ms": 14, "topics": {"orders": 9}},
+        {"at_ms": 14, "transaction": {"producer_id": 7, "committed": False}},
     ]
     waiting["config"] = {"group.initial.rebalance.delay.ms": 5}
     ended = run("play", stdin=json.dumps(waiting | {"until_ms": 14}))
@@ -267,6 +283,8 @@ def test_play_draws_who_sent_what_and_what_became_of_the_group(run, monkeypatch)
         "member joined (client-1)",
         "◀── FENCED_INSTANCE_ID",
         "*** coordinator: crash",
+        "*** topics: {'orders': 9}",
+        "*** transaction of producer 7: aborted",
         "a4     ◀┄ no answer",
     ):
         assert told in ended.out, told

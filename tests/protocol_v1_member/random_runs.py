@@ -160,7 +160,7 @@ class Run:
         group.trouble.clear()
         for client in group.live:
             client.callback_ms = 0
-        group.until(group.now_ms + 6_000, lambda: not any(c.member.memory.then for c in group.live))
+        group.until(group.now_ms + 6_000, lambda: all(map(self.free, group.live)))
         for client in group.live:
             # Kafka's sticky, where subscriptions differ, may give a partition back to an owner that has unsubscribed.
             # The member then rejoins with the same user data, is given it again, and so on for ever: Kafka's own fault.

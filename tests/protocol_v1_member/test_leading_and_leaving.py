@@ -7,6 +7,7 @@ import pytest
 from assignors.interface import RebalanceProtocol
 from assignors.model import Topic
 from harness.conversation import classic_group
+from protocol_v1.config import CoordinatorConfig
 from protocol_v1.consumer_protocol import decode_assignment, decode_subscription
 from protocol_v1.effects.member import (
     Cause,
@@ -139,6 +140,70 @@ def test_a_hook_that_fails_is_raised_after_assigned():
     alone.led([("me", subscription("t"))])
     alone.synced(share(0))
     assert "on_assignment: hook" in of(Raise, alone.done())[0].message
+
+
+def test_whom_a_custom_assignor_leaves_out_is_told_that_it_gets_nothing():
+    alone = Alone(Custom({"me": {"t": [0]}})).joining()
+    alone.led([("me", subscription("t")), ("you", subscription("t"))])
+    shares = {e.member_id: e.assignment for e in alone.pending(SyncGroupRequest).assignments}
+    assert shares == {"me": share(0), "you": share()}
+
+
+class Sharing:
+    """Everybody says what it weighs; the leader tells everybody the sum."""
+
+    name = "sharing"
+
+    def __init__(self, weight):
+        self.weight, self.seen, self.told = weight, {}, []
+
+    def subscription_user_data(self, topics):
+        return self.weight
+
+    def assign(self, group):
+        self.seen = {member_id: member.user_data for member_id, member in group.members.items()}
+        first, *rest = sorted(group.members)
+        return {first: {"t": list(range(group.topics["t"].partitions))}, **{other: {} for other in rest}}
+
+    def assignment_user_data(self, member_id, share):
+        return b"+".join(sorted(self.seen.values())) + f" {len(share.get('t', ()))}".encode()
+
+    def on_assignment(self, assignment, generation):
+        self.told.append((dict(assignment), assignment.user_data, generation))
+
+
+def test_user_data_goes_to_the_leader_and_comes_back_with_the_share():
+    mine, yours = Sharing(b"m"), Sharing(b"y")
+    group = classic_group({"t": 2}, coordinator=CoordinatorConfig(group_initial_rebalance_delay_ms=0))
+    group.join("A", assignors=[mine]).settle()
+    group.join("B", assignors=[yours]).settle()
+    assert (mine.seen, yours.seen) == ({"A-1": b"m", "B-2": b"y"}, {})
+    assert mine.told == [({"t": (0, 1)}, b"m 2", 1), ({"t": (0, 1)}, b"m+y 2", 2)]
+    assert yours.told == [({}, b"m+y 0", 2)]
+    group.close("A").settle()
+    assert yours.seen == {"B-2": b"y"}  # who leads now sees what the others send now
+    assert yours.told[-1] == ({"t": (0, 1)}, b"y 2", 3)
+
+
+@pytest.mark.parametrize("bytes_or_not", [ValueError("no"), "text"])
+def test_bytes_that_cannot_be_had_are_raised_and_nothing_is_sent(bytes_or_not):
+    def hook(*_):
+        if isinstance(bytes_or_not, Exception):
+            raise bytes_or_not
+        return bytes_or_not
+
+    mine = Custom({"me": {"t": [0]}})
+    mine.assignment_user_data = hook
+    alone = Alone(mine).joining()
+    effects = alone.led([("me", subscription("t"))])
+    assert "assignment_user_data" in of(Raise, effects)[0].message
+    assert not alone.asked(SyncGroupRequest)
+    mine.subscription_user_data = hook
+    effects = alone.tell(Poll())
+    assert "subscription_user_data" in of(Raise, effects)[0].message
+    assert sent(effects) == []
+    del mine.subscription_user_data
+    assert sent(alone.tell(Poll())) == ["JoinGroup"]
 
 
 def test_malformed_subscriptions_and_assignments_are_raised():
