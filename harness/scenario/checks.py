@@ -1,0 +1,232 @@
+"""Whether a scenario can happen: who and what its parts name is there, and there in time.
+
+Given      a Scenario whose parts are each well-formed, and where each event stands in the file
+Returns    nothing; ContractError for the first thing that cannot be
+Not here   what is only pointless, such as stopping a member that is down: in a long random timeline that happens
+Start at   check_scenario
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from assignors.json_contract import ContractError, at
+from harness.scenario.forms import MAX_MEMBERS
+from harness.scenario.model import (
+    AddPartitions,
+    Autoscale,
+    CreateTopic,
+    DeleteTopic,
+    Event,
+    MemberSpec,
+    Resubscribe,
+    Scale,
+    Scenario,
+    Start,
+    TopicSpec,
+)
+from harness.scenario.timeline import kind_of, late_starters
+from harness.scenario.topic_form import MAX_PARTITIONS
+from harness.units import duration_text, quoted
+from protocol_v1.config import CoordinatorConfig
+from protocol_v1.member_config import MemberConfig
+from protocol_v2.regex import compile_regex
+from protocol_v2.regex_program import BadRegex
+
+HEARTBEAT, SESSION = "heartbeat.interval.ms", "session.timeout.ms"
+PLAIN = re.compile(r"[\w.~-]{1,80}")
+
+
+def check_scenario(scenario: Scenario, event_paths: Sequence[str], written_as: Mapping[str, str] | None = None) -> None:
+    """`written_as`: under which name a member stands in the file, where it is one of a count."""
+    paths = {
+        member.name: at("members", (written_as or {}).get(member.name, member.name)) for member in scenario.members
+    }
+    total = sum(topic.partitions for topic in scenario.topics)
+    if total > MAX_PARTITIONS:
+        raise ContractError("topics", f"the scenario has more than {MAX_PARTITIONS:,} partitions in all")
+    ever = {topic.name for topic in scenario.topics}
+    ever |= {event.topic.name for event in scenario.timeline if isinstance(event, CreateTopic)}
+    for member in scenario.members:
+        check_subscription(member.topics, member.pattern, ever, paths[member.name])
+        check_timeouts(scenario, member, paths[member.name])
+    check_instances(scenario.members, paths)
+    check_poison(scenario)
+    walk = Walk(scenario, ever, total)
+    for event, path in zip(scenario.timeline, event_paths, strict=True):
+        walk.event(event, path)
+
+
+def check_subscription(topics: Iterable[str], pattern: str | None, ever: Iterable[str], path: str) -> None:
+    for topic in topics:
+        if topic not in ever:
+            raise ContractError(at(path, "topics"), f"there is never a topic {told(topic)}{close(topic, ever)}")
+    if pattern is not None:
+        try:
+            compile_regex(pattern)
+        except BadRegex as error:
+            raise ContractError(at(path, "pattern"), f"{pattern!r} does not compile: {error}") from None
+
+
+def close(name: str, known: Iterable[str]) -> str:
+    found = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {told(found[0])}?" if found else ""
+
+
+def told(name: str) -> str:
+    """A name as it is, unless it would break the line."""
+    return name if PLAIN.fullmatch(name) else quoted(name)
+
+
+def check_timeouts(scenario: Scenario, member: MemberSpec, member_path: str) -> None:
+    """Both are a classic member's: what a client refuses when it is made, and what a broker refuses when it joins."""
+    settings = {**scenario.client, **member.client}
+    own = HEARTBEAT in member.client or SESSION in member.client
+    path = at(member_path, "client") if own else "client"
+    defaults = MemberConfig()
+    session = settings.get(SESSION, defaults.session_timeout_ms)
+    heartbeat = settings.get(HEARTBEAT, defaults.heartbeat_interval_ms)
+    if heartbeat >= session:
+        raise ContractError(at(path, HEARTBEAT), f"is {heartbeat}, and must be lower than {SESSION} ({session})")
+    broker = CoordinatorConfig()
+    low = scenario.broker.get("group.min.session.timeout.ms", broker.group_min_session_timeout_ms)
+    high = scenario.broker.get("group.max.session.timeout.ms", broker.group_max_session_timeout_ms)
+    if not low <= session <= high:
+        raise ContractError(
+            at(path, SESSION),
+            f"is {session}; brokers take {low} to {high} (group.min.session.timeout.ms, group.max.session.timeout.ms)",
+        )
+
+
+def check_instances(members: Iterable[MemberSpec], paths: Mapping[str, str]) -> None:
+    taken: dict[str, str] = {}
+    for member in members:
+        if member.instance_id is not None and taken.setdefault(member.instance_id, member.name) != member.name:
+            raise ContractError(
+                at(paths[member.name], "instance_id"),
+                f"{told(member.instance_id)} is {told(taken[member.instance_id])}'s already",
+            )
+
+
+def check_poison(scenario: Scenario) -> None:
+    most = {topic.name: topic.partitions for topic in scenario.topics}
+    for event in scenario.timeline:
+        if isinstance(event, CreateTopic):
+            most[event.topic.name] = max(most.get(event.topic.name, 0), event.topic.partitions)
+        elif isinstance(event, AddPartitions):
+            most[event.topic] = max(most.get(event.topic, 0), event.to)
+    for i, poison in enumerate(scenario.poison):
+        path = at("poison", i)
+        if poison.topic not in most:
+            raise ContractError(
+                at(path, "topic"), f"there is never a topic {told(poison.topic)}{close(poison.topic, most)}"
+            )
+        if poison.partition >= most[poison.topic]:
+            raise ContractError(
+                at(path, "partition"), f"{poison.topic} has partitions 0 to {most[poison.topic] - 1} at most"
+            )
+
+
+class Walk:
+    """Through the timeline in order of time: which members have started by then, which topics there are."""
+
+    def __init__(self, scenario: Scenario, ever: Iterable[str], partitions: int) -> None:
+        self.named = {member.name for member in scenario.members}
+        self.started = self.named - late_starters(scenario.timeline)
+        self.instance_ids = {member.name: member.instance_id for member in scenario.members}
+        self.scaled_to: dict[str, int] = {}
+        self.topics: dict[str, int] = {topic.name: topic.partitions for topic in scenario.topics}
+        self.ever = ever
+        self.partitions = partitions
+
+    def event(self, event: Event, path: str) -> None:
+        check: Callable[[Any, str], None] | None = self.checks.get(type(event))
+        if check is not None:
+            check(event, path)
+            return
+        for name in getattr(event, "members", ()):
+            self.exists(name, at(path, "members"))
+            if name not in self.started:
+                raise ContractError(
+                    at(path, "members"), f"{told(name)} has not started by {duration_text(event.at_ms)}"
+                )
+        if isinstance(event, Resubscribe):
+            if bool(event.topics) == (event.pattern is not None):
+                raise ContractError(path, "say either topics or a pattern")
+            check_subscription(event.topics, event.pattern, self.ever, path)
+
+    def exists(self, name: str, path: str) -> None:
+        if name not in self.named:
+            raise ContractError(path, f"there is no member {told(name)}{close(name, self.named)}")
+
+    def on_start(self, event: Start, path: str) -> None:
+        for name in event.members:
+            self.exists(name, at(path, "members"))
+            self.started.add(name)
+
+    def on_scale(self, event: Scale, path: str) -> None:
+        self.scaled(event.template, event.to, path, "to")
+
+    def on_autoscale(self, event: Autoscale, path: str) -> None:
+        self.scaled(event.template, event.most, path, "most")
+
+    def scaled(self, template: str, to: int, path: str, key: str) -> None:
+        """Which of them run is for the run to say; from here on the timeline may name all that could."""
+        self.exists(template, at(path, "members"))
+        if self.instance_ids.get(template):
+            raise ContractError(
+                at(path, "members"),
+                f"new members would share {told(template)}'s instance_id: leave it out and use a +static strategy",
+            )
+        kind = kind_of(template)
+        done = self.scaled_to.get(kind, 0)
+        new = {f"{kind}-{number}" for number in range(done + 1, min(to, done + MAX_MEMBERS + 1) + 1)} - self.named
+        if len(self.named) + len(new) > MAX_MEMBERS:
+            raise ContractError(at(path, key), f"the scenario would have more than {MAX_MEMBERS:,} members")
+        self.scaled_to[kind] = max(done, to)
+        self.named |= new
+        self.started |= new
+
+    def on_add(self, event: AddPartitions, path: str) -> None:
+        now = self.topic(event.topic, path, event.at_ms)
+        if event.to <= now:
+            raise ContractError(at(path, "to"), f"{event.topic} has {now} partitions then, and they only become more")
+        self.grow(event.to - now, at(path, "to"))
+        self.topics[event.topic] = event.to
+
+    def on_create(self, event: CreateTopic, path: str) -> None:
+        topic: TopicSpec = event.topic
+        if topic.name in self.topics:
+            raise ContractError(at(path, "name"), f"there is a topic {topic.name} already")
+        self.grow(topic.partitions, at(path, "partitions"))
+        self.topics[topic.name] = topic.partitions
+
+    def on_delete(self, event: DeleteTopic, path: str) -> None:
+        self.partitions -= self.topic(event.topic, path, event.at_ms)
+        del self.topics[event.topic]
+
+    def topic(self, name: str, path: str, at_ms: int) -> int:
+        if name not in self.topics:
+            raise ContractError(
+                path, f"there is no topic {told(name)} at {duration_text(at_ms)}{close(name, self.topics)}"
+            )
+        return self.topics[name]
+
+    def grow(self, more: int, path: str) -> None:
+        self.partitions += more
+        if self.partitions > MAX_PARTITIONS:
+            raise ContractError(path, f"the scenario would have more than {MAX_PARTITIONS:,} partitions in all")
+
+    @property
+    def checks(self) -> Mapping[type, Callable[[Any, str], None]]:
+        return {
+            Start: self.on_start,
+            Scale: self.on_scale,
+            Autoscale: self.on_autoscale,
+            AddPartitions: self.on_add,
+            CreateTopic: self.on_create,
+            DeleteTopic: self.on_delete,
+        }

@@ -1,0 +1,118 @@
+"""Text to plain data: YAML or JSON, without what makes a file mean something else than it says, or never end.
+
+Given      bytes from a file or standard input
+Returns    dicts, lists, strings and numbers; ContractError with one line otherwise
+Refused    a key that stands twice, more than MAX_BYTES, nesting beyond MAX_DEPTH, aliases that unfold to more than
+           MAX_NODES (the billion-laugh trick) or contain themselves, tags, several documents
+Start at   decode_document
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import yaml
+from yaml.constructor import ConstructorError
+from yaml.nodes import MappingNode
+
+from assignors.json_contract import ContractError, decode, shown
+
+MAX_BYTES = 16_000_000
+MAX_DEPTH = 40
+MAX_NODES = 3_000_000
+
+# libyaml where PyYAML was built with it: ten times as fast, and the same results.
+Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class UniqueKeyLoader(Loader):  # type: ignore[misc]
+    """YAML's own rule, which PyYAML does not hold: a mapping has each key once."""
+
+    def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise ContractError("", f"line {key_node.start_mark.line + 1}: a key must be plain text")
+            if key_node.value in seen:
+                line = key_node.start_mark.line + 1
+                raise ContractError("", f"line {line}: the key {shown(key_node.value)} stands twice in one mapping")
+            seen.add(key_node.value)
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+        return mapping
+
+
+def decode_document(data: bytes | str) -> Any:
+    """JSON is tried first where it looks like it: it is far faster, and what the lab itself writes."""
+    if len(data) > MAX_BYTES:
+        raise ContractError("", f"the file is larger than {MAX_BYTES // 1_000_000} MB")
+    text = as_text(data)
+    if text.lstrip().startswith("{"):
+        try:
+            json.loads(text)
+        except (ValueError, RecursionError):
+            pass  # braces are YAML too
+        else:
+            return decode(text)
+    try:
+        refuse_bombs(text)
+        return yaml.load(text, Loader=UniqueKeyLoader)
+    except yaml.MarkedYAMLError as error:
+        raise ContractError("", not_yaml(error, text)) from None
+    except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
+        if isinstance(error, ContractError):
+            raise
+        raise ContractError("", f"not YAML that can be read: {' '.join(str(error).split())}") from None
+
+
+def as_text(data: bytes | str) -> str:
+    if isinstance(data, str):
+        return data
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ContractError("", f"not UTF-8 text: byte {error.start} cannot be read") from None
+
+
+def refuse_bombs(text: str) -> None:
+    """One pass over the parser's events, which neither recurse nor unfold: how deep, and how much in the end."""
+    open_nodes: list[tuple[str | None, int]] = []
+    sizes: dict[str, int] = {}
+    nodes = 0
+    for event in yaml.parse(text, Loader=Loader):
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.CollectionStartEvent):
+            open_nodes.append((event.anchor, nodes))
+            nodes += 1
+            if event.anchor is not None:
+                sizes.pop(event.anchor, None)
+            if len(open_nodes) > MAX_DEPTH:
+                raise ContractError("", f"line {line}: nested more than {MAX_DEPTH} deep")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = open_nodes.pop()
+            if anchor is not None:
+                sizes[anchor] = nodes - before
+        elif isinstance(event, yaml.ScalarEvent):
+            nodes += 1
+            if event.anchor is not None:
+                sizes[event.anchor] = 1
+        elif isinstance(event, yaml.AliasEvent):
+            if event.anchor not in sizes and any(anchor == event.anchor for anchor, _ in open_nodes):
+                raise ContractError("", f"line {line}: *{event.anchor} contains itself")
+            nodes += sizes.get(str(event.anchor), 1)
+        if nodes > MAX_NODES:
+            raise ContractError("", f"line {line}: aliases included, the file has more than {MAX_NODES:,} values")
+
+
+def not_yaml(error: yaml.MarkedYAMLError, text: str) -> str:
+    mark = error.problem_mark or error.context_mark
+    if isinstance(error, ConstructorError) and "could not determine a constructor" in str(error.problem):
+        return f"line {mark.line + 1 if mark else 1}: a scenario has no tags such as {str(error.problem).split()[-1]}"
+    if "another document" in str(error.problem):
+        return f"line {mark.line + 1 if mark else 1}: another document begins; a scenario is one"
+    if mark is None:
+        return f"not YAML: {error.problem}"
+    lines = text.splitlines()
+    here = lines[mark.line] if mark.line < len(lines) else ""
+    hint = "; YAML indents with spaces, not tabs" if "\t" in here[: mark.column + 1] else ""
+    return f"not YAML: {error.problem} at line {mark.line + 1}, column {mark.column + 1}{hint}"

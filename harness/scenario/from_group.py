@@ -1,0 +1,79 @@
+"""A scenario around a group that is there: a snapshot of a cluster, or the JSON contract's group.
+
+Loads are taken as records per second, which is what makes them a workload; where a snapshot holds lags instead, or
+nothing, `rate_per_partition` says how much each partition gets. What members own now is left out: a run begins with a
+group that has yet to form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assignors.model import Group, Topic
+from harness.scenario.checks import check_scenario
+from harness.scenario.model import Event, MemberSpec, Rate, Scenario, TopicSpec
+
+
+def scenario_of_group(
+    group: Group,
+    *,
+    name: str = "group",
+    duration_ms: int = 600_000,
+    rate_per_partition: float = 10.0,
+    use_load: bool = True,
+    record_ms: float = 1.0,
+    client: Mapping[str, Any] | None = None,
+    broker: Mapping[str, Any] | None = None,
+    timeline: Sequence[Event] = (),
+    strategy: str | None = None,
+) -> Scenario:
+    """A member of capacity 2 takes half of `record_ms` a record. Topics without partitions are passed over."""
+    scenario = Scenario(
+        name=name,
+        duration_ms=duration_ms,
+        topics=tuple(
+            topic_spec(topic_name, topic, rate_per_partition, use_load)
+            for topic_name, topic in group.topics.items()
+            if topic.partitions
+        ),
+        members=tuple(
+            MemberSpec(
+                name=member_id,
+                topics=tuple(topic for topic in dict.fromkeys(member.topics) if exists(group, topic)),
+                record_ms=record_ms / member.capacity,
+                rack=member.rack,
+                instance_id=member.instance_id,
+            )
+            for member_id, member in group.members.items()
+            if any(exists(group, topic) for topic in member.topics)
+        ),
+        client=dict(client or {}),
+        broker=dict(broker or {}),
+        timeline=tuple(sorted(timeline, key=lambda event: event.at_ms)),
+        strategy=strategy,
+    )
+    check_scenario(scenario, [f"timeline[{i}].{event.KIND}" for i, event in enumerate(scenario.timeline)])
+    return scenario
+
+
+def exists(group: Group, topic: str) -> bool:
+    return topic in group.topics and group.topics[topic].partitions > 0
+
+
+def topic_spec(name: str, topic: Topic, rate_per_partition: float, use_load: bool) -> TopicSpec:
+    total = sum(topic.load) if topic.load is not None and use_load else 0.0
+    if topic.load is None or not total:
+        return TopicSpec(
+            name=name,
+            partitions=topic.partitions,
+            rate=Rate(((0, rate_per_partition * topic.partitions),)),
+            racks=topic.racks,
+        )
+    return TopicSpec(
+        name=name,
+        partitions=topic.partitions,
+        rate=Rate(((0, total),)),
+        weights=tuple(load / total for load in topic.load),
+        racks=topic.racks,
+    )

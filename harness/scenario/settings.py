@@ -1,0 +1,202 @@
+"""Clients' and brokers' settings under their Kafka names: which there are, and what values they take.
+
+Given      a mapping as it stands in a scenario
+Returns    the same with its values as the machines want them (milliseconds, numbers, booleans), or ContractError
+Kinds      "ms" also reads 45s; "ms+" must not be 0; "count" is at least 1; the rest is what it says
+Start at   client_settings, broker_settings
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from assignors.json_contract import INT32_MAX, ContractError, at, expect_object, shown
+from harness.units import setting_ms
+from protocol_v1 import config as v1
+from protocol_v2 import config as v2
+
+CLIENT: Mapping[str, str] = {
+    "session.timeout.ms": "ms+",
+    "heartbeat.interval.ms": "ms+",
+    "max.poll.interval.ms": "ms+",
+    "max.poll.records": "count",
+    "enable.auto.commit": "yes or no",
+    "auto.commit.interval.ms": "ms",
+    "request.timeout.ms": "ms",
+    "default.api.timeout.ms": "ms",
+    "retry.backoff.ms": "ms",
+    "retry.backoff.max.ms": "ms",
+    "exclude.internal.topics": "yes or no",
+    "client.id": "text",
+}
+WHOLE_GROUP: Mapping[str, str] = {
+    "group.id": "text",
+    "metadata.max.age.ms": "ms",
+    "group.protocol": "text",
+    "partition.assignment.strategy": "text or list",
+    "group.remote.assignor": "text",
+}
+"""In the scenario's `client` only."""
+
+ONE_MEMBER: Mapping[str, str] = {"group.instance.id": "text", "client.rack": "text"}
+"""In a member's `client` only."""
+
+MAY_BE_ZERO = ("group.consumer.assignment.interval.ms", "group.consumer.min.assignment.interval.ms")
+POLICY = "group.consumer.migration.policy"
+
+
+def broker_kind(name: str) -> str:
+    if name == POLICY:
+        return "policy"
+    if name.endswith("interval.ms") and name not in MAY_BE_ZERO:
+        return "ms+"
+    return "ms" if name.endswith(".ms") else "count" if name.endswith(".size") else "number"
+
+
+BROKER: Mapping[str, str] = {name: broker_kind(name) for name in dict.fromkeys((*v1.PROPERTIES, *v2.PROPERTIES))}
+
+LIBRDKAFKA: Mapping[str, str] = {
+    "topic.metadata.refresh.interval.ms": "Kafka's name for it is metadata.max.age.ms",
+    "socket.timeout.ms": "Kafka's name for it is request.timeout.ms",
+    "coordinator.query.interval.ms": "the lab's members ask as Java's do",
+    "enable.auto.offset.store": "the lab stores an offset once its record is processed",
+    "auto.commit.enable": "Kafka's name for it is enable.auto.commit",
+    "consume.callback.max.messages": "Kafka's name for it is max.poll.records",
+    "group.protocol.type": "it is always consumer here",
+    "max.in.flight.requests.per.connection": "the lab's members ask as Java's do",
+    "queued.min.messages": "the lab does not model prefetching",
+    "queued.max.messages.kbytes": "the lab does not model prefetching",
+    "fetch.wait.max.ms": "the lab does not model fetching",
+    "fetch.queue.backoff.ms": "the lab does not model fetching",
+    "reconnect.backoff.jitter.ms": "the lab does not model connections",
+    "statistics.interval.ms": "the lab keeps its own statistics",
+}
+NOT_MODELLED = (
+    *("bootstrap.servers", "key.deserializer", "value.deserializer", "auto.offset.reset", "isolation.level"),
+    *("fetch.min.bytes", "fetch.max.bytes", "fetch.max.wait.ms", "max.partition.fetch.bytes", "security.protocol"),
+    *("allow.auto.create.topics", "interceptor.classes", "receive.buffer.bytes", "send.buffer.bytes", "check.crcs"),
+    *("connections.max.idle.ms", "client.dns.lookup", "reconnect.backoff.ms", "reconnect.backoff.max.ms"),
+)
+
+
+def client_settings(value: Any, path: str, *, of_member: bool = False) -> dict[str, Any]:
+    known = {**CLIENT, **(ONE_MEMBER if of_member else WHOLE_GROUP)}
+    settings = expect_object(value, path)
+    for name in settings:
+        if name not in known:
+            raise ContractError(at(path, str(name)), why_unknown(str(name), known, of_member=of_member))
+    return {name: setting_value(setting, known[name], at(path, name)) for name, setting in settings.items()}
+
+
+def broker_settings(value: Any, path: str = "broker") -> dict[str, Any]:
+    settings = expect_object(value, path)
+    for name in settings:
+        if name not in BROKER:
+            raise ContractError(
+                at(path, str(name)), f"is no broker setting that the lab knows{close(str(name), BROKER)}"
+            )
+    values = {name: setting_value(setting, BROKER[name], at(path, name)) for name, setting in settings.items()}
+    check_limits(values, path)
+    return values
+
+
+def why_unknown(name: str, known: Mapping[str, str], *, of_member: bool) -> str:
+    if name in LIBRDKAFKA:
+        return f"is librdkafka's own setting: {LIBRDKAFKA[name]}"
+    if name in NOT_MODELLED:
+        return "means nothing to the lab: leave it out"
+    if name in WHOLE_GROUP:
+        return "is set for the whole group: in the scenario's `client`"
+    if name in ONE_MEMBER:
+        return "is one member's own: write it in that member's `client`, or as rack or instance_id"
+    if name in BROKER and not of_member:
+        return "is a broker's setting: write it in `broker`"
+    return f"is no consumer setting that the lab knows{close(name, known)}"
+
+
+def close(name: str, known: Mapping[str, str]) -> str:
+    found = get_close_matches(name, known, n=1)
+    return f"; did you mean {found[0]}?" if found else f"; known: {', '.join(known)}"
+
+
+def setting_value(value: Any, kind: str, path: str) -> Any:
+    if kind in ("ms", "ms+"):
+        try:
+            number = setting_ms(value)
+        except ValueError as error:
+            raise ContractError(path, str(error)) from None
+        return whole(number, path, low=1 if kind == "ms+" else 0)
+    if kind in ("count", "number"):
+        return whole(value, path, low=1 if kind == "count" else 0)
+    if kind == "yes or no":
+        return expect_boolean(value, path)
+    if kind == "policy" and value not in (words := [policy.value for policy in v2.MigrationPolicy]):
+        raise ContractError(path, f"expected one of {', '.join(words)}, got {shown(value)}")
+    if kind == "text or list":
+        return value
+    if not isinstance(value, str) or not value:
+        raise ContractError(path, f"expected text, got {shown(value)}")
+    return value
+
+
+def whole(value: Any, path: str, *, low: int) -> int:
+    if type(value) is not int:
+        raise ContractError(path, f"expected a whole number, got {shown(value)}")
+    if not low <= value <= INT32_MAX:
+        raise ContractError(path, f"must be between {low} and {INT32_MAX}, got {value}")
+    return value
+
+
+def expect_boolean(value: Any, path: str) -> bool:
+    """Properties files write `true` as text, and so may a scenario that was pasted from one."""
+    if value in ("true", "false"):
+        return bool(value == "true")
+    if not isinstance(value, bool):
+        raise ContractError(path, f"expected true or false, got {shown(value)}")
+    return value
+
+
+def check_limits(settings: Mapping[str, Any], path: str) -> None:
+    """What a broker checks when it starts: each default lies between its own minimum and maximum."""
+    classic = v1.CoordinatorConfig()
+    low = settings.get("group.min.session.timeout.ms", classic.group_min_session_timeout_ms)
+    high = settings.get("group.max.session.timeout.ms", classic.group_max_session_timeout_ms)
+    if low > high:
+        raise ContractError(
+            at(path, "group.min.session.timeout.ms"), f"is {low}, above group.max.session.timeout.ms ({high})"
+        )
+    config = v2.CoordinatorConfig.from_properties({k: x for k, x in settings.items() if k in v2.PROPERTIES})
+    for name in v2.GROUP_SETTINGS:
+        least, most = v2.limits(config, name)
+        value = v2.default_of(config, name)
+        if not least <= value <= most:
+            raise ContractError(
+                at(path, f"group.{name}"), f"must be between its own minimum {least} and maximum {most}, got {value}"
+            )
+    if config.group_consumer_heartbeat_interval_ms >= config.group_consumer_session_timeout_ms:
+        name = "group.consumer.heartbeat.interval.ms"
+        raise ContractError(at(path, name), "must be lower than group.consumer.session.timeout.ms")
+
+
+def settings_schema(known: Mapping[str, str]) -> dict[str, Any]:
+    """As JSON Schema, so that an editor completes the names."""
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {name: KIND_SCHEMAS[kind] for name, kind in known.items()},
+    }
+
+
+MS_SCHEMA = {"type": ["integer", "string"], "minimum": 0, "examples": [45000, "45s"]}
+KIND_SCHEMAS: Mapping[str, dict[str, Any]] = {
+    "ms": MS_SCHEMA,
+    "ms+": MS_SCHEMA,
+    "count": {"type": "integer", "minimum": 1},
+    "number": {"type": "integer", "minimum": 0},
+    "yes or no": {"type": "boolean"},
+    "policy": {"enum": [policy.value for policy in v2.MigrationPolicy]},
+    "text": {"type": "string", "minLength": 1},
+    "text or list": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+}

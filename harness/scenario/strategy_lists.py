@@ -1,0 +1,86 @@
+"""What a group runs, as one text: `consumer/uniform`, or for classic members every assignor they offer.
+
+`classic/range,cooperative-sticky` is the middle of a migration and Kafka's own default: a member offers both, and the
+group takes the first that all have. Java writes the same thing as three properties, which are read here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from assignors.json_contract import ContractError, at, shown
+from assignors.strategies import PROTOCOLS, Strategy, parse_strategy
+
+PROTOCOL = "group.protocol"
+ASSIGNORS = "partition.assignment.strategy"
+REMOTE = "group.remote.assignor"
+STRATEGY_SETTINGS = (PROTOCOL, ASSIGNORS, REMOTE)
+
+JAVA_DEFAULT = ("range", "cooperative-sticky")
+JAVA_CLASSES = {
+    "RangeAssignor": "range",
+    "RoundRobinAssignor": "roundrobin",
+    "StickyAssignor": "sticky",
+    "CooperativeStickyAssignor": "cooperative-sticky",
+}
+
+
+def parse_strategies(text: str, path: str = "strategy") -> tuple[Strategy, ...]:
+    """In the order in which a member offers them; `+static` holds for all."""
+    static = text.endswith("+static")
+    first, *others = (name.strip() for name in text.removesuffix("+static").split(","))
+    strategies = [parse_strategy(first, path)]
+    protocol = strategies[0].protocol
+    if others and protocol != "classic":
+        raise ContractError(path, f"only classic members offer several assignors, got {shown(text)}")
+    strategies += (parse_strategy(f"{protocol}/{name.removeprefix(protocol + '/')}", path) for name in others)
+    if len(set(strategies)) != len(strategies):
+        raise ContractError(path, f"an assignor stands twice in {shown(text)}")
+    return tuple(Strategy(one.protocol, one.assignor, static) for one in strategies)
+
+
+def strategies_text(strategies: tuple[Strategy, ...]) -> str:
+    """What parse_strategies reads back."""
+    names = ",".join(strategy.assignor for strategy in strategies)
+    return f"{strategies[0].protocol}/{names}{'+static' if strategies[0].static else ''}"
+
+
+def normal_strategy(text: str, path: str = "strategy") -> str:
+    return strategies_text(parse_strategies(text, path))
+
+
+def strategy_from_settings(client: Mapping[str, Any], path: str = "client") -> str | None:
+    """The strategy that Kafka's three properties say together; None when none of them is set."""
+    if not any(name in client for name in STRATEGY_SETTINGS):
+        return None
+    protocol = str(client.get(PROTOCOL, "classic")).lower()
+    if protocol not in PROTOCOLS:
+        raise ContractError(
+            at(path, PROTOCOL), f"expected one of {', '.join(PROTOCOLS)}, got {shown(client[PROTOCOL])}"
+        )
+    other = ASSIGNORS if protocol == "consumer" else REMOTE
+    if other in client:
+        raise ContractError(at(path, other), f"means nothing with {PROTOCOL}={protocol}, and Kafka refuses it")
+    if protocol == "consumer":
+        return normal_strategy(f"consumer/{client.get(REMOTE, 'uniform')}", at(path, REMOTE))
+    names = assignor_names(client.get(ASSIGNORS, JAVA_DEFAULT), at(path, ASSIGNORS))
+    return normal_strategy(f"classic/{','.join(names)}", at(path, ASSIGNORS))
+
+
+def assignor_names(value: Any, path: str) -> list[str]:
+    """A list or a text with commas, of Java's classes or librdkafka's names."""
+    listed = value.split(",") if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple) or not listed or not all(isinstance(one, str) for one in listed):
+        raise ContractError(path, f"expected assignors such as range,cooperative-sticky, got {shown(value)}")
+    return [JAVA_CLASSES.get(one.strip().rpartition(".")[2], one.strip()) for one in listed]
+
+
+def agreed_strategy(said: str | None, client: Mapping[str, Any]) -> str | None:
+    """`strategy` and the client's properties may both say it, if they say the same."""
+    from_settings = strategy_from_settings(client)
+    if said is None or from_settings is None:
+        return said or from_settings
+    if said.removesuffix("+static") != from_settings:
+        raise ContractError("strategy", f"is {said}, but the client's settings say {from_settings}")
+    return said

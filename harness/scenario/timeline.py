@@ -1,0 +1,29 @@
+"""What a timeline says about who is there: who begins late, and who is of one kind with whom."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from harness.scenario.model import Crash, Event, Start, Stop
+
+NUMBERED = re.compile(r"(.+)-([1-9][0-9]{0,8})")
+
+
+def late_starters(timeline: Iterable[Event]) -> frozenset[str]:
+    """Members that do not run from the beginning: the first start, stop or crash that names them is a start."""
+    late: set[str] = set()
+    seen: set[str] = set()
+    for event in timeline:
+        if isinstance(event, Start | Stop | Crash):
+            new = set(event.members) - seen
+            seen |= new
+            if isinstance(event, Start):
+                late |= new
+    return frozenset(late)
+
+
+def kind_of(name: str) -> str:
+    """`consumer-3` is one of the kind `consumer`; a name without a number is a kind of its own."""
+    found = NUMBERED.fullmatch(name)
+    return found[1] if found else name

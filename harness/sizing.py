@@ -1,0 +1,206 @@
+"""How many partitions and consumers a throughput needs, as the books teach it.
+
+Given      a target throughput and two measured rates: what one partition takes from producers, what one consumer does
+Returns    partitions, consumers, brokers, and the time to catch up after an outage: now and at a horizon
+Partitions target / min(a partition's rate, a consumer's rate), for the demand at the horizon and with headroom: they
+           are chosen once, because adding some later sends keys to other partitions
+Consumers  the fewest that no share overloads. A partition is never split, so 10 partitions on 6 consumers give some 2
+           and some 1, and the fullest decides: that is why dividing rates alone promises too much.
+Units      records or bytes per second, the same for all three
+Reference  Kafka: The Definitive Guide, "How to choose the number of partitions"
+Start at   size
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, TypeAlias
+
+DAY_S = 86_400
+MAX_PARTITIONS = 10_000_000
+
+RebalanceCost: TypeAlias = Callable[[int, int], float]
+"""Partitions and consumers to the partition-seconds without an owner that one rebalance costs, as simulated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    target: float
+    """What comes in now at the busiest time."""
+    per_consumer: float
+    per_partition: float = math.inf
+    """What producers can write to one partition; unknown is no limit."""
+    growth: float = 0.0
+    """A year; 0.3 is 30% more each year."""
+    horizon_years: float = 0.0
+    headroom: float = 0.0
+    """0.2 plans for 20% more than the demand."""
+    outage_s: float = 0.0
+    partitions: int | None = None
+    """Those there are."""
+    consumers: int | None = None
+    """Those there are."""
+    brokers: int | None = None
+    replication: int = 3
+    broker_limit: int = 4_000
+    """Replicas on one broker. Kafka's advice of the ZooKeeper days; KRaft carries more, if files and memory do."""
+    rebalances_per_day: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """At one time: now, or at the horizon."""
+
+    demand: float
+    with_headroom: float
+    partitions: int
+    """Needed then; what `Sizing.partitions` says is made for the horizon."""
+    consumers: int | None
+    """On the partitions of the sizing. None: no number suffices, because one partition is more than one consumer."""
+    most_partitions_a_consumer: int | None
+    utilisation: float | None
+    """Of the consumer with the most partitions, without headroom."""
+    catch_up_s: float | None
+    """After the outage, with that many consumers; None when they never do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizing:
+    partitions: int
+    """Those there are, or else those that the horizon needs."""
+    limited_by: str
+    """"consumer" or "partition": whose rate decides."""
+    now: Plan
+    horizon: Plan
+    idle_consumers: int | None
+    """Of those there are: beyond one for each partition they have nothing to do."""
+    lasts_years: float | None
+    """How long the partitions that there are suffice; None when it is for ever, or when none were given."""
+    replicas: int
+    brokers_needed: int
+    replicas_a_broker: int | None
+    standstill: float | None
+    """The part of its time for which a partition has no owner because of rebalances."""
+    notes: Sequence[str]
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "notes": list(self.notes)}
+
+
+def size(needs: Needs, rebalance_cost: RebalanceCost | None = None) -> Sizing:
+    """Rebalances make the rest of the time busier: with their cost known, consumers are counted for that."""
+    unit_rate = min(needs.per_partition, needs.per_consumer)
+    final = demand_at(needs, needs.horizon_years) * (1 + needs.headroom)
+    partitions = needs.partitions or whole_up(final / unit_rate)
+    if partitions > MAX_PARTITIONS:
+        raise ValueError(f"that would take more than {MAX_PARTITIONS:,} partitions")
+    replicas = partitions * needs.replication
+    standstill = None
+    if rebalance_cost is not None:
+        first = plan(needs, 0.0, partitions, unit_rate, 0.0)
+        cost = rebalance_cost(partitions, first.consumers or partitions)
+        standstill = min(cost * needs.rebalances_per_day / (partitions * DAY_S), 1.0)
+    sizing = Sizing(
+        partitions=partitions,
+        limited_by="partition" if needs.per_partition < needs.per_consumer else "consumer",
+        now=plan(needs, 0.0, partitions, unit_rate, standstill or 0.0),
+        horizon=plan(needs, needs.horizon_years, partitions, unit_rate, standstill or 0.0),
+        idle_consumers=None if needs.consumers is None else max(0, needs.consumers - partitions),
+        lasts_years=lasts_years(needs, unit_rate),
+        replicas=replicas,
+        brokers_needed=max(needs.replication, math.ceil(replicas / needs.broker_limit)),
+        replicas_a_broker=None if needs.brokers is None else math.ceil(replicas / needs.brokers),
+        standstill=standstill,
+        notes=(),
+    )
+    return replace(sizing, notes=tuple(notes(needs, sizing)))
+
+
+def demand_at(needs: Needs, years: float) -> float:
+    try:
+        return needs.target * math.pow(1 + needs.growth, years)
+    except OverflowError:
+        raise ValueError("it would grow beyond all numbers") from None
+
+
+def plan(needs: Needs, years: float, partitions: int, unit_rate: float, standstill: float) -> Plan:
+    demand = demand_at(needs, years)
+    wanted = demand * (1 + needs.headroom)
+    # What arrives while a partition stands still is done in the rest of its time.
+    consumers = math.inf if standstill >= 1 else consumers_needed(wanted / (1 - standstill), partitions, needs)
+    if math.isinf(consumers):
+        share = utilisation = catch_up = count = None
+    else:
+        count = int(consumers)
+        share = math.ceil(partitions / count)
+        utilisation = share * demand / partitions / needs.per_consumer
+        catch_up = catch_up_seconds(demand, partitions, count, needs)
+    return Plan(
+        demand=demand,
+        with_headroom=wanted,
+        partitions=whole_up(wanted / unit_rate),
+        consumers=count,
+        most_partitions_a_consumer=share,
+        utilisation=utilisation,
+        catch_up_s=catch_up,
+    )
+
+
+def consumers_needed(demand: float, partitions: int, needs: Needs) -> float:
+    """The fewest whose fullest share is no more than one consumer does; infinite when one partition already is."""
+    partitions_a_consumer = whole_down(needs.per_consumer * partitions / demand)
+    return math.inf if partitions_a_consumer < 1 else math.ceil(partitions / min(partitions_a_consumer, partitions))
+
+
+def catch_up_seconds(demand: float, partitions: int, consumers: int, needs: Needs) -> float | None:
+    """What came in during the outage, done by what the fullest consumer has to spare while records keep coming."""
+    inflow = math.ceil(partitions / consumers) * demand / partitions
+    spare = needs.per_consumer - inflow
+    return inflow * needs.outage_s / spare if spare > 0 else None
+
+
+def lasts_years(needs: Needs, unit_rate: float) -> float | None:
+    if needs.partitions is None:
+        return None
+    room = needs.partitions * unit_rate / (needs.target * (1 + needs.headroom))
+    if room < 1:
+        return 0.0
+    return math.log(room) / math.log(1 + needs.growth) if needs.growth > 0 else None
+
+
+def notes(needs: Needs, sizing: Sizing) -> list[str]:
+    """What a reader should not overlook."""
+    found = []
+    if sizing.horizon.partitions > sizing.partitions:
+        found.append(
+            f"{sizing.partitions:,} partitions are {sizing.horizon.partitions - sizing.partitions:,} too few"
+            f"{' for the horizon' if needs.horizon_years else ''}; adding some sends keys to other partitions"
+        )
+    if sizing.horizon.consumers is None:
+        found.append("one partition brings more than one consumer can do: more consumers would not help")
+    if needs.consumers is not None:
+        if needs.consumers < (sizing.now.consumers or math.inf):
+            found.append(f"{needs.consumers:,} consumers are too few today")
+        if sizing.idle_consumers:
+            found.append(f"{sizing.idle_consumers:,} of {needs.consumers:,} consumers would have no partition")
+    if needs.outage_s and sizing.now.consumers is not None and sizing.now.catch_up_s is None:
+        found.append("without room to spare an outage is never caught up: plan with headroom")
+    if needs.brokers is not None and needs.brokers < needs.replication:
+        found.append(f"{needs.replication} replicas need at least {needs.replication} brokers")
+    if sizing.replicas_a_broker is not None and sizing.replicas_a_broker > needs.broker_limit:
+        found.append(
+            f"{sizing.replicas_a_broker:,} replicas a broker are above the limit of {needs.broker_limit:,}: "
+            f"{sizing.brokers_needed:,} brokers would do"
+        )
+    return found
+
+
+def whole_up(number: float) -> int:
+    """Rounded up, except for the last bits of a float: 1000 * 1.1 / 100 is 11, not 12."""
+    return max(1, math.ceil(number * (1 - 1e-9)))
+
+
+def whole_down(number: float) -> int:
+    return math.floor(number * (1 + 1e-9))

@@ -1,0 +1,147 @@
+"""Units as people write them: 500ms, 1m30s, 600/s, 1.5k/s, 0.1%, 20MB.
+
+Given      a value from a file or a command line
+Returns    whole milliseconds, records per second, a probability or bytes; ValueError with one line on what to write
+Strict     a bare number is refused where a unit belongs: `at: 90` is as likely to mean seconds as milliseconds. Zero
+           needs no unit, and settings under a Kafka name that ends in `.ms` may stay plain numbers, as in Kafka.
+Start at   duration_ms, rate_per_second
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from fractions import Fraction
+
+MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+THOUSANDS = {"": 1, "k": 1_000, "K": 1_000, "M": 1_000_000, "G": 1_000_000_000}
+BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+# Fifteen digits are more than any clock has; a number of a million digits would be a way to stop the reader.
+PART = r"(\d{1,15}(?:\.\d{1,9})?)\s*(ms|s|m|h|d)"
+DURATION = re.compile(rf"(?:{PART}\s*)+")
+NUMBER = r"\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?"
+FINE = re.compile(rf"({NUMBER})\s*(us|ms|s|m)")
+RATE = re.compile(rf"({NUMBER})\s*([kKMG]?)\s*/\s*(s|m|h|d)")
+PERCENT = re.compile(rf"({NUMBER})\s*%")
+SIZE = re.compile(rf"({NUMBER})\s*({'|'.join(BYTES)})")
+SIZE_RATE = re.compile(rf"({NUMBER})\s*({'|'.join(BYTES)})\s*/\s*(s|m|h|d)")
+LONGEST_MS = 10 * 366 * MS["d"]
+
+SAY_DURATION = "say 500ms, 20s, 5m, 2h or 1d"
+SAY_RATE = "say 100/s, 6000/m or 1.5k/s"
+
+
+def duration_ms(value: object) -> int:
+    """Whole milliseconds of `20s` or `1m30s`."""
+    if is_number(value):
+        if value == 0:
+            return 0
+        raise ValueError(f"{quoted(value)} has no unit: {SAY_DURATION}")
+    if not isinstance(value, str) or not DURATION.fullmatch(value.strip()):
+        raise ValueError(f"{quoted(value)} is not a duration: {SAY_DURATION}")
+    total = sum(Fraction(number) * MS[unit] for number, unit in re.findall(PART, value))
+    if total.denominator != 1:
+        raise ValueError(f"{quoted(value)} is not a whole number of milliseconds")
+    if total > LONGEST_MS:
+        raise ValueError(f"{quoted(value)} is longer than ten years")
+    return int(total)
+
+
+def setting_ms(value: object) -> int:
+    """A Kafka setting in milliseconds: a plain number, or a duration."""
+    if type(value) is int and 0 <= value <= LONGEST_MS:
+        return value
+    if is_number(value) or not isinstance(value, str):
+        raise ValueError(f"{quoted(value)} is not a number of milliseconds: say 45000 or 45s")
+    return setting_ms(int(value)) if value.isascii() and value.isdigit() and len(value) < 16 else duration_ms(value)
+
+
+def fine_ms(value: object) -> float:
+    """Milliseconds with a fraction, for what one record takes: `2ms`, `0.5ms`, `200us`."""
+    found = FINE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError(f"{quoted(value)} is not a duration: say 200us, 0.5ms, 2ms or 1s")
+    number, unit = float(found[1]), found[2]
+    return finite(number / 1_000 if unit == "us" else number * MS[unit], value)
+
+
+def rate_per_second(value: object) -> float:
+    found = RATE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        if is_number(value):
+            raise ValueError(f"{quoted(value)} has no unit: {SAY_RATE}")
+        raise ValueError(f"{quoted(value)} is not a rate: {SAY_RATE}")
+    return finite(float(found[1]) * THOUSANDS[found[2]] / SECONDS[found[3]], value)
+
+
+def share(value: object) -> float:
+    """`30%` or 0.3; more than the whole is allowed."""
+    found = PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is not None:
+        return finite(float(found[1]) / 100, value)
+    if type(value) in (int, float) and 0 <= value < math.inf:  # type: ignore[operator]
+        return float(value)  # type: ignore[arg-type]
+    raise ValueError(f"{quoted(value)} is not a share: say 30% or 0.3")
+
+
+def probability(value: object) -> float:
+    """`0.1%`, or a number between 0 and 1."""
+    try:
+        chance = share(value)
+    except ValueError:
+        chance = math.inf
+    if not chance <= 1:
+        raise ValueError(f"{quoted(value)} is not between 0 and 1: say 0.1% or 0.001")
+    return chance
+
+
+def size_bytes(value: object) -> float:
+    found = SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError(f"{quoted(value)} is not a size: say 512B, 20kB, 1.5MB or 1GiB")
+    return finite(float(found[1]) * BYTES[found[2]], value)
+
+
+def throughput(value: object) -> tuple[float, str]:
+    """A rate of records or of bytes, and which of the two: ("records", "bytes")."""
+    found = SIZE_RATE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is not None:
+        return finite(float(found[1]) * BYTES[found[2]] / SECONDS[found[3]], value), "bytes"
+    try:
+        return rate_per_second(value), "records"
+    except ValueError:
+        raise ValueError(f"{quoted(value)} is not a throughput: say 5k/s for records or 50MB/s for bytes") from None
+
+
+def duration_text(ms: int) -> str:
+    """What duration_ms reads back to the same number, in the largest unit that stays whole."""
+    unit = next((unit for unit in reversed(MS) if ms and ms % MS[unit] == 0), "ms")
+    return f"{ms // MS[unit]}{unit}"
+
+
+def fine_text(ms: float) -> str:
+    return f"{ms!r}ms"
+
+
+def rate_text(per_second: float) -> str:
+    return f"{per_second!r}/s"
+
+
+def finite(number: float, value: object) -> float:
+    if not math.isfinite(number):
+        raise ValueError(f"{quoted(value)} is too large")
+    return number
+
+
+def is_number(value: object) -> bool:
+    return type(value) in (int, float)
+
+
+def quoted(value: object) -> str:
+    """A value as part of a one-line message, short; text in quotes, nothing as itself."""
+    if value is None:
+        return "nothing"
+    text = ("yes" if value else "no") if isinstance(value, bool) else repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

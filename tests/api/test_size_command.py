@@ -1,0 +1,58 @@
+"""`rebalance-lab size` as a person or a script meets it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.api.conftest import Run
+
+
+def test_the_books_example_as_json(run: Run) -> None:
+    ended = run("size", "--target", "1GB/s", "--per-consumer", "50MB/s", "--headroom", "0%", "--json")
+    answer = json.loads(ended.out)
+    assert ended.code == 0
+    assert (answer["unit"], answer["partitions"], answer["now"]["consumers"]) == ("bytes", 20, 20)
+
+
+def test_a_table_for_people_says_why_and_for_when(run: Run) -> None:
+    arguments = "--target 10k/s --per-consumer 500/s --per-partition 400/s --growth 50% --horizon 18mo --outage 1h"
+    ended = run("size", *arguments.split())
+    assert ended.code == 0
+    assert "56 partitions, because one partition takes 400/s" in ended.out
+    assert "in 1.5 years" in ended.out
+    assert "caught up after 1h down" in ended.out
+
+
+def test_records_and_bytes_mix_when_a_records_size_is_known(run: Run) -> None:
+    ended = run("size", "--target", "50k/s", "--per-consumer", "10MB/s", "--record-size", "2kB", "--json")
+    assert json.loads(ended.out)["partitions"] == 12  # 120 MB/s with the usual headroom
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--target 5k/s", "Missing option '--per-consumer'."),
+        ("--target 0/s --per-consumer 5/s", "--target: must be above 0, got '0/s'"),
+        (
+            "--target 5 --per-consumer 5/s",
+            "--target: '5' is not a throughput: say 5k/s for records or 50MB/s for bytes",
+        ),
+        (
+            "--target 5k/s --per-consumer 5MB/s",
+            "--per-consumer: is in bytes and --target in records: say --record-size",
+        ),
+        ("--target 5k/s --per-consumer 5/s --growth lots", "--growth: 'lots' is not a share: say 30% or 0.3"),
+        ("--target 5k/s --per-consumer 5/s --horizon soon", "--horizon: 'soon' is not a horizon: say 2y, 18mo or 90d"),
+        ("--target 5k/s --per-consumer 5/s --outage 90", "--outage: '90' is not a duration"),
+        ("--target 5k/s --per-consumer 5/s --partitions 0", "--partitions: must be between 1 and 10,000,000, got 0"),
+        ("--target 9G/s --per-consumer 0.1/s", "--target: that would take more than 10,000,000 partitions"),
+        ("--target 9/s --per-consumer 1/s --growth 1e300% --horizon 9y", "--target: it would grow beyond all numbers"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(run: Run, arguments: str, message: str) -> None:
+    ended = run("size", *arguments.split())
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"rebalance-lab: {message}")
+    assert ended.err.count("\n") == 1

@@ -1,0 +1,249 @@
+"""Random scenarios with faults, run under every strategy with all invariants watched: 300 in `make test`.
+
+A scenario that breaks one is made smaller (fewer events, members, topics) while it still does, and printed as a file
+that `rebalance-lab simulate` takes.
+
+    python -m tests.harness.random_scenarios --runs 10000 --seed 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from harness.scenario.model import (
+    AddPartitions,
+    Callbacks,
+    Crash,
+    CreateTopic,
+    DeleteTopic,
+    Event,
+    FailOver,
+    Isolate,
+    MemberSpec,
+    Network,
+    Pause,
+    Poison,
+    Rate,
+    Restart,
+    Resubscribe,
+    RollingRestart,
+    Scale,
+    Scenario,
+    Slow,
+    Start,
+    Stop,
+    TopicSpec,
+)
+from harness.scenario.writing import scenario_json
+from harness.sim.invariants import Broken, Checker
+from harness.sim.run import simulate
+from tests.shrinking import shortened
+
+STRATEGIES = (
+    "classic/range",
+    "classic/roundrobin",
+    "classic/sticky",
+    "classic/cooperative-sticky",
+    "classic/cooperative-sticky+static",
+    "classic/load-aware",
+    "classic/range+static",
+    "consumer/uniform",
+    "consumer/uniform+static",
+    "consumer/range",
+)
+LIFE_MS = 120_000
+QUIET_MS = 460_000
+"""After the last event: longer than a poll interval, so that every run must converge."""
+
+
+def random_scenario(random: Random) -> Scenario:
+    topics = tuple(random_topic(random, f"t{n}") for n in range(random.randint(1, 3)))
+    names = tuple(f"m-{n}" for n in range(1, random.randint(2, 7)))
+    members = tuple(random_member(random, name, topics) for name in names)
+    timeline = sorted(
+        (random_event(random, names, topics) for _ in range(random.randint(0, 8))), key=lambda event: event.at_ms
+    )
+    return Scenario(
+        name="random",
+        duration_ms=LIFE_MS + QUIET_MS + 400_000,
+        topics=topics,
+        members=members,
+        client=random_client(random),
+        broker={"group.initial.rebalance.delay.ms": random.choice((0, 500, 3_000))},
+        network=random_network(random),
+        callbacks=random.choice((Callbacks(), Callbacks(revoked_ms=50, assigned_ms=20, assigned_ms_per_partition=100))),
+        poison=random_poison(random, topics),
+        timeline=possible(timeline, topics),
+        metadata_max_age_ms=random.choice((5_000, 60_000)),
+    )
+
+
+def random_topic(random: Random, name: str) -> TopicSpec:
+    rate = random.choice((0.0, 5.0, 100.0, 700.0))
+    steps = ((0, rate), (40_000, rate * 3)) if random.random() < 0.2 else ((0, rate),)
+    return TopicSpec(name=name, partitions=random.randint(1, 9), rate=Rate(steps))
+
+
+def random_member(random: Random, name: str, topics: tuple[TopicSpec, ...]) -> MemberSpec:
+    everything = tuple(topic.name for topic in topics)
+    chosen = (
+        everything if random.random() < 0.7 else tuple(random.sample(everything, random.randint(1, len(everything))))
+    )
+    pattern = "t.*" if random.random() < 0.1 else None
+    return MemberSpec(
+        name=name, topics=() if pattern else chosen, pattern=pattern, record_ms=random.choice((0.5, 2.0, 6.0))
+    )
+
+
+def random_client(random: Random) -> dict[str, Any]:
+    return {
+        "session.timeout.ms": random.choice((6_000, 10_000, 45_000)),
+        "heartbeat.interval.ms": random.choice((1_000, 3_000)),
+        "max.poll.interval.ms": random.choice((20_000, 300_000)),
+        "max.poll.records": random.choice((10, 500)),
+        "enable.auto.commit": random.random() < 0.8,
+    }
+
+
+def random_network(random: Random) -> Network:
+    return Network(
+        latency_ms=random.choice((1, 5, 40)),
+        jitter_ms=random.choice((0, 3, 30)),
+        loss=random.choice((0.0, 0.0, 0.0, 0.01)),
+        duplication=random.choice((0.0, 0.0, 0.02)),
+    )
+
+
+def random_poison(random: Random, topics: tuple[TopicSpec, ...]) -> tuple[Poison, ...]:
+    if random.random() < 0.85:
+        return ()
+    return (
+        Poison(
+            topic=topics[0].name, partition=0, offset=random.randint(0, 500), stall_ms=random.choice((2_000, 15_000))
+        ),
+    )
+
+
+def random_event(random: Random, names: tuple[str, ...], topics: tuple[TopicSpec, ...]) -> Event:
+    at_ms = random.randint(1, LIFE_MS // 1_000) * 1_000 + random.choice((0, 0, 1, 250, 999))
+    some = tuple(sorted(random.sample(names, random.randint(1, min(2, len(names))))))
+    topic = random.choice(topics)
+    for_ms = random.choice((500, 3_000, 12_000, 50_000))
+    makers: list[Callable[[], Event]] = [
+        lambda: Stop(at_ms=at_ms, members=some),
+        lambda: Start(at_ms=at_ms, members=some),
+        lambda: Crash(at_ms=at_ms, members=some),
+        lambda: Restart(at_ms=at_ms, members=some, downtime_ms=for_ms, kill=random.random() < 0.5),
+        lambda: RollingRestart(
+            at_ms=at_ms, downtime_ms=random.choice((500, 5_000)), gap_ms=random.choice((0, 2_000)),
+            parallelism=random.randint(1, 2), kill=random.random() < 0.3, surge=random.random() < 0.2,
+        ),
+        lambda: Scale(at_ms=at_ms, to=random.randint(1, 9), template=names[0], every_ms=random.choice((0, 700))),
+        lambda: Slow(at_ms=at_ms, members=some, factor=random.choice((10.0, 3_000.0)), for_ms=for_ms),
+        lambda: Pause(at_ms=at_ms, members=some, for_ms=for_ms),
+        lambda: Isolate(at_ms=at_ms, members=some, for_ms=for_ms),
+        lambda: FailOver(at_ms=at_ms, down_ms=random.choice((100, 2_000, 20_000))),
+        lambda: AddPartitions(at_ms=at_ms, topic=topic.name, to=topic.partitions + random.randint(1, 4)),
+        lambda: CreateTopic(at_ms=at_ms, topic=TopicSpec(name=f"t{random.randint(5, 6)}", partitions=2)),
+        lambda: DeleteTopic(at_ms=at_ms, topic=topic.name),
+        lambda: Resubscribe(at_ms=at_ms, members=some, topics=(topic.name,)),
+    ]  # fmt: skip
+    return random.choice(makers)()
+
+
+def possible(timeline: list[Event], topics: tuple[TopicSpec, ...]) -> tuple[Event, ...]:
+    """Without what makes no sense after what came before."""
+    there = {topic.name: topic.partitions for topic in topics}
+    kept: list[Event] = []
+    for event in timeline:
+        match event:
+            case AddPartitions():
+                if there.get(event.topic, event.to) >= event.to:
+                    continue
+                there[event.topic] = event.to
+            case CreateTopic():
+                if event.topic.name in there:
+                    continue
+                there[event.topic.name] = event.topic.partitions
+            case DeleteTopic():
+                if event.topic not in there or len(there) == 1:
+                    continue
+                del there[event.topic]
+            case Resubscribe() if event.topics[0] not in there:
+                continue
+            case _:
+                pass
+        kept.append(event)
+    return tuple(kept)
+
+
+def broken(scenario: Scenario, strategy: str, seed: int) -> Broken | None:
+    try:
+        simulate(scenario, strategy, seed, watch=Checker().feed)
+    except Broken as found:
+        return None if explained(scenario, strategy, found) else found
+    return None
+
+
+def explained(scenario: Scenario, strategy: str, found: Broken) -> bool:
+    """Kafka 4.3.1's own: a classic leader that comes back as a static member is told to skip the assignment (KIP-814),
+    and looks only for what changes from then on. Partitions that were added while it was away, and what it subscribes
+    to now but did not before, stay without an owner until the next rebalance (ConsumerCoordinator.onLeaderElected)."""
+    changes = AddPartitions | CreateTopic | DeleteTopic | Resubscribe
+    returns = strategy.startswith("classic") and strategy.endswith("+static")
+    return found.invariant == "convergence" and returns and any(isinstance(one, changes) for one in scenario.timeline)
+
+
+def smallest(scenario: Scenario, strategy: str, seed: int, invariant: str) -> Scenario:
+    """The same breach with fewer events, and then fewer members."""
+
+    def fails(smaller: Scenario) -> bool:
+        try:
+            found = broken(smaller, strategy, seed)
+        except Exception:  # noqa: BLE001 - a scenario that makes no sense any more is no smaller one
+            return False
+        return found is not None and found.invariant == invariant
+
+    events = shortened(list(scenario.timeline), lambda some: fails(replace(scenario, timeline=tuple(some))))
+    scenario = replace(scenario, timeline=tuple(events))
+    members = shortened(
+        list(scenario.members), lambda some: bool(some) and fails(replace(scenario, members=tuple(some)))
+    )
+    return replace(scenario, members=tuple(members))
+
+
+def run(number: int, seed: int) -> str | None:
+    """What is wrong with this run, in words that let somebody else see it."""
+    random = Random(f"{seed}/{number}")
+    scenario, strategy = random_scenario(random), random.choice(STRATEGIES)
+    found = broken(scenario, strategy, number)
+    if found is None:
+        return None
+    small = smallest(scenario, strategy, number, found.invariant)
+    text = json.dumps(scenario_json(small), indent=1)
+    return f"run {number}: {found}\nrebalance-lab simulate - --strategy {strategy} --seed {number} <<'END'\n{text}\nEND"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0)
+    options = parser.parse_args()
+    for number in range(options.first, options.first + options.runs):
+        wrong = run(number, options.seed)
+        if wrong:
+            print(wrong)
+            sys.exit(1)
+        if (number + 1) % 500 == 0:
+            print(f"{number + 1} runs, no invariant broken", flush=True)
+
+
+if __name__ == "__main__":
+    main()

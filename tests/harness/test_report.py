@@ -1,0 +1,266 @@
+"""The report: one file that needs nothing else, looked at in a real browser, wide and narrow, light and dark."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import zipfile
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.compare import Comparison, compare
+from harness.recommend.advice import recommend, sureness
+from harness.report.advice import advice_html
+from harness.report.drawings import drawing
+from harness.report.page import report_page
+from harness.scenario.reading import load_scenario, parse_scenario
+from harness.timelines import timelines
+from tests.harness.small_scenarios import RESTART
+
+ROOT = Path(__file__).parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+STRATEGIES = ("classic/range", "classic/cooperative-sticky", "consumer/uniform+static")
+NASTY = "</script><img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    data = {
+        **RESTART,
+        "name": f"a deploy {NASTY}",
+        "description": "What to look for.",
+        "timeline": [
+            {"at": "40s", "restart": {"members": "consumer-2", "downtime": "10s"}},
+            {"at": "70s", "pause": {"members": "consumer-1", "for": "5s"}},
+        ],
+    }
+    return compare(parse_scenario(data), STRATEGIES, range(1, 7), jobs=1)
+
+
+@pytest.fixture(scope="module")
+def page(comparison: Comparison) -> str:
+    advice = recommend(comparison, now="classic/sticky")  # a migration with the longest names there are
+    shown = advice_html(advice, sureness(advice, comparison), ["a note"])
+    return report_page(comparison, command="rebalance-lab recommend x.yaml --html r.html", advice=shown, jobs=1)
+
+
+class Outline(HTMLParser):
+    """What a screen reader goes by, and what would reach for the network."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.headings: list[int] = []
+        self.fetched: list[str] = []
+        self.ids: list[str] = []
+        self.bare_headers = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if re.fullmatch(r"h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        if tag == "th" and "scope" not in given:
+            self.bare_headers += 1
+        if "id" in given:
+            self.ids.append(str(given["id"]))
+        for name in ("src", "href"):
+            if given.get(name) and not str(given[name]).startswith(("#", "data:")):
+                self.fetched.append(str(given[name]))
+
+
+def test_it_is_one_file_that_fetches_nothing(page: str) -> None:
+    outline = Outline(page)
+    assert outline.fetched == []
+    assert "@import" not in page
+    assert "url(" not in page
+    assert "default-src 'none'" in page
+
+
+def test_headings_go_down_step_by_step_and_tables_have_headers(page: str) -> None:
+    outline = Outline(page)
+    assert outline.headings[0] == 1
+    assert outline.headings.count(1) == 1
+    assert all(b <= a + 1 for a, b in zip(outline.headings, outline.headings[1:], strict=False))
+    assert outline.bare_headers == 0
+    assert len(outline.ids) == len(set(outline.ids))
+
+
+def test_names_cannot_break_out_of_the_page(page: str) -> None:
+    assert NASTY not in page
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, flags=re.DOTALL)
+    assert data is not None
+    assert len(json.loads(data[1])["runs"]) == 3
+
+
+def test_it_says_where_it_comes_from(page: str, comparison: Comparison) -> None:
+    assert "rebalance-lab recommend x.yaml --html r.html" in page
+    assert "unowned_s=1, stalled_s=1" in page
+    assert f"1 to 6; drawn: {comparison.typical_seed}" in page
+    assert "Recommendation" in page
+
+
+def test_intervals_hold_as_much_ownership_as_the_costs_say(comparison: Comparison) -> None:
+    for strategy in STRATEGIES:
+        drawn = drawing(comparison.scenario, strategy, 3)
+        gaps_s = sum(n * (end - start) for _, n, start, end in drawn["gaps"]) / 1_000
+        assert gaps_s == pytest.approx(drawn["costs"]["unowned_s"])
+        read_s = sum(n * (end - start) for _, _, n, start, end in drawn["reads"]) / 1_000
+        assert 0 < read_s <= 6 * 120
+
+
+def test_a_moment_is_answered_from_intervals() -> None:
+    facts: list[dict[str, Any]] = [
+        {"t": 0, "fact": "topic", "topic": "t", "partitions": 2},
+        {"t": 1, "fact": "process", "member": "a", "is": "started"},
+        {"t": 5, "fact": "reads", "member": "a", "partitions": {"t": [0, 1]}, "from": {"t": [0, 0]}},
+        {"t": 9, "fact": "process", "member": "a", "is": "paused"},
+        {"t": 20, "fact": "process", "member": "a", "is": "resumed"},
+        {"t": 30, "fact": "stops", "member": "a", "partitions": {"t": [1]}, "at": {"t": [7]}},
+        {"t": 40, "fact": "end", "quiet": False, "unread": {}},
+        {"t": 40, "fact": "stops", "member": "a", "partitions": {"t": [0]}, "at": {"t": [9]}},
+    ]
+    lines = timelines(facts)
+    assert lines.owners_at(10) == {"a": {"t": [0, 1]}}
+    assert (lines.what_at("a", 10), lines.what_at("a", 25), lines.what_at("a", 0)) == ("paused", "running", "")
+    assert lines.owners_at(40) == {"a": {"t": [0]}}
+    assert lines.unowned_at(35) == {"t": [1]}
+
+
+@pytest.mark.parametrize("name", ["rolling_deploy", "scale_out_3_to_30"])
+def test_an_example_stays_small(name: str) -> None:
+    scenario = load_scenario(ROOT / "examples" / "scenarios" / f"{name}.yaml")
+    text = report_page(compare(scenario, STRATEGIES[:2], [1], jobs=1), jobs=1)
+    assert len(text.encode()) < 500_000
+
+
+def test_the_wheel_holds_what_the_page_is_made_of(tmp_path: Path) -> None:
+    hatchling = pytest.importorskip("hatchling.builders.wheel", reason="hatchling is not installed")
+    (built,) = hatchling.WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    names = zipfile.ZipFile(built).namelist()
+    assert {f"harness/report/{name}" for name in ("page.html", "style.css", "script.js")} <= set(names)
+
+
+# In a browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip("no Chromium on this machine: the report was not looked at in a browser")
+    with sync_api.sync_playwright() as playwright:
+        # A container's root has no sandbox to give.
+        chromium = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def address(page: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("report") / "report.html"
+    file.write_text(page, encoding="utf-8")
+    return file.as_uri()
+
+
+def opened(browser: Any, address: str, width: int, scheme: str, **more: Any) -> tuple[Any, list[str]]:
+    tab = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme, **more)
+    troubles: list[str] = []
+    tab.on("console", lambda message: troubles.append(message.text))
+    tab.on("pageerror", lambda error: troubles.append(str(error)))
+    tab.on("request", lambda request: None if request.url == address else troubles.append(request.url))
+    tab.goto(address)
+    tab.wait_for_timeout(200)
+    return tab, troubles
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_renders_without_errors_or_sideways_scrolling(
+    browser: Any, address: str, tmp_path: Path, width: int, scheme: str
+) -> None:
+    tab, troubles = opened(browser, address, width, scheme)
+    assert tab.evaluate("document.documentElement.scrollWidth") == width
+    assert tab.locator("figure").count() == 4  # one a strategy, and the lag of all
+    assert tab.locator(".ranking tbody tr").count() == 3
+    assert tab.locator(".plot canvas").first.bounding_box()["width"] > width * 0.8
+    assert painted(tab) > 20  # colours: the lanes are there
+    tab.screenshot(path=str(tmp_path / f"{width}-{scheme}.png"), full_page=True)
+    assert troubles == []
+
+
+def painted(tab: Any) -> int:
+    """How many colours the first chart has."""
+    count: int = tab.evaluate(
+        """() => {
+            const canvas = document.querySelector('.plot canvas'), pen = canvas.getContext('2d');
+            const pixels = new Uint32Array(pen.getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+            return new Set(pixels).size;
+        }"""
+    )
+    return count
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_what_it_stands_on(browser: Any, address: str, scheme: str) -> None:
+    tab, _ = opened(browser, address, 1280, scheme)
+    colours = tab.evaluate(
+        """() => Object.fromEntries(['ink', 'soft', 'accent', 'gap', 'mark', 'paper', 'card', 'now'].map(
+            (name) => [name, getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim()]))"""
+    )
+    for text in ("ink", "soft", "accent", "gap", "mark"):
+        for ground in ("paper", "card", "now"):
+            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG's."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_keyboard_asks_about_a_moment_and_zooms(browser: Any, address: str) -> None:
+    tab, troubles = opened(browser, address, 1280, "light")
+    whole = tab.locator("#range").inner_text()
+    plot = tab.locator(".plot").first
+    plot.focus()
+    assert tab.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
+        tab.keyboard.press(key)
+    said = tab.locator("#tip").inner_text()
+    assert "consumer-" in said
+    assert "reads" in said
+    tab.keyboard.press("+")
+    assert tab.locator("#range").inner_text() != whole
+    tab.keyboard.press("Escape")
+    assert not tab.locator("#tip").is_visible()
+    assert troubles == []
+
+
+def test_a_mouse_a_finger_the_events_and_the_other_view(browser: Any, address: str) -> None:
+    tab, troubles = opened(browser, address, 390, "light", has_touch=True)
+    box = tab.locator(".plot").first.bounding_box()
+    tab.evaluate(f"scrollTo({{top: {box['y'] - 100}, behavior: 'instant'}})")
+    tab.wait_for_timeout(200)
+    tab.touchscreen.tap(200, 100 + 60)
+    assert tab.locator("#tip").is_visible()
+    tab.locator("#jump").select_option(index=1)
+    assert "of 2:00" in tab.locator("#range").inner_text()
+    tab.locator("[value=partition]").check(force=True)
+    tab.wait_for_timeout(100)
+    assert painted(tab) > 5
+    tab.locator("[data-do=all]").click()
+    assert tab.locator("#range").inner_text() == "0:00 to 2:00 of 2:00"
+    assert tab.evaluate("document.documentElement.scrollWidth") == 390
+    assert troubles == []

@@ -1,0 +1,120 @@
+"""Scenarios written back, made from groups, kept as examples, and described as a schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+
+from assignors.json_contract import ContractError
+from assignors.model import Group, Member, Topic
+from harness.scenario import model
+from harness.scenario.documents import decode_document
+from harness.scenario.event_forms import KINDS, alias
+from harness.scenario.from_group import scenario_of_group
+from harness.scenario.model import Rate, Scenario
+from harness.scenario.reading import load_scenario, parse_scenario
+from harness.scenario.schema import PUBLISHED, schema_text
+from harness.scenario.settings import BROKER, CLIENT, ONE_MEMBER, WHOLE_GROUP
+from harness.scenario.writing import scenario_json
+from protocol_v1 import config as v1
+from protocol_v1.member_config import MemberConfig
+from protocol_v2 import config as v2
+from tests.harness.random_scenarios import scenarios
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "scenarios").glob("*.yaml"))
+
+
+@given(scenarios())
+def test_a_scenario_written_reads_as_the_same(scenario: Scenario) -> None:
+    assert parse_scenario(json.loads(json.dumps(scenario_json(scenario)))) == scenario
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_is_a_good_scenario_of_a_size_to_play_with(path: Path) -> None:
+    scenario = load_scenario(path)
+    assert "Look for:" in " ".join(scenario.description.split())
+    assert scenario.strategy is not None
+    assert len(scenario.members) <= 30
+    assert sum(topic.partitions for topic in scenario.topics) <= 200
+    capacity = sum(1_000 / member.record_ms for member in scenario.members)
+    assert sum(topic.rate.steps[0][1] for topic in scenario.topics) < 0.8 * capacity  # it can keep up at first
+    assert path.read_text().startswith("# yaml-language-server: $schema=schema.json\n")
+    assert parse_scenario(scenario_json(scenario)) == scenario
+
+
+def test_there_is_an_example_of_every_situation_and_no_two_are_called_the_same() -> None:
+    assert len(EXAMPLES) >= 13
+    assert len({load_scenario(path).name for path in EXAMPLES}) == len(EXAMPLES)
+
+
+def test_the_readmes_scenario_has_every_kind_of_event_and_every_key() -> None:
+    text = (EXAMPLES[0].parent / "README.md").read_text()
+    data = decode_document(text.split("```yaml")[1].split("```")[0])
+    scenario = parse_scenario(data)
+    assert {type(event) for event in scenario.timeline} == set(get_args(model.Event))
+    assert set(data) == {"name", *scenario_json(scenario)}
+    listed = {name for name in (path.stem for path in EXAMPLES) if f"`{name}`" in text}
+    assert listed == {path.stem for path in EXAMPLES}
+
+
+def test_every_event_class_can_be_written_and_nothing_else() -> None:
+    assert [alias(kind) for kind in KINDS] == [kind.KIND for kind in get_args(model.Event)]
+
+
+def test_the_published_schema_is_the_readers() -> None:
+    assert PUBLISHED.read_text() == schema_text(), "stale: run python -m harness.scenario.schema"
+
+
+def test_the_schema_names_every_key_and_allows_no_others() -> None:
+    schema = json.loads(PUBLISHED.read_text())
+    assert schema["required"] == ["duration", "topics", "members"]
+    assert set(schema["properties"]["broker"]["properties"]) == {*v1.PROPERTIES, *v2.PROPERTIES}
+    assert {"crash", "rolling restart", "fail over"} <= set(schema["$defs"]["EventForm"]["properties"])
+    for objects in every_object(schema):
+        assert objects.get("additionalProperties") is not None
+
+
+def every_object(schema: Any) -> list[Any]:
+    if isinstance(schema, list):
+        return [one for item in schema for one in every_object(item)]
+    if not isinstance(schema, dict):
+        return []
+    own = [schema] if schema.get("type") == "object" else []
+    return own + [one for item in schema.values() for one in every_object(item)]
+
+
+def test_every_setting_of_a_member_and_of_a_coordinator_is_known() -> None:
+    of_member = {name.replace("_", ".") for name in MemberConfig.__dataclass_fields__}
+    assert of_member <= {*CLIENT, *WHOLE_GROUP, *ONE_MEMBER}
+    assert set(BROKER) == {*v1.PROPERTIES, *v2.PROPERTIES}
+
+
+def test_a_group_becomes_a_scenario_with_its_loads_as_rates() -> None:
+    group = Group(
+        topics={"orders": Topic(2, load=(30.0, 10.0), racks=(("a",), ("b",))), "quiet": Topic(3), "empty": Topic(0)},
+        members={
+            "m1": Member(("orders", "gone"), rack="a", capacity=2.0),
+            "m2": Member(("orders", "quiet"), instance_id="i", owned={"orders": [0]}),
+            "idle": Member(("gone",)),
+        },
+    )
+    scenario = scenario_of_group(group, rate_per_partition=5, record_ms=4, strategy="classic/sticky")
+    assert [(topic.name, topic.rate, topic.weights) for topic in scenario.topics] == [
+        ("orders", Rate(((0, 40.0),)), (0.75, 0.25)),
+        ("quiet", Rate(((0, 15),)), None),
+    ]
+    assert scenario.members == (
+        model.MemberSpec(name="m1", topics=("orders",), record_ms=2.0, rack="a"),
+        model.MemberSpec(name="m2", topics=("orders", "quiet"), record_ms=4.0, instance_id="i"),
+    )
+    assert parse_scenario(scenario_json(scenario)) == scenario
+
+
+def test_a_groups_timeline_is_checked_as_a_files_is() -> None:
+    group = Group({"t": Topic(1)}, {"m": Member(("t",))})
+    with pytest.raises(ContractError, match=r"timeline\[0\]\.crash\.members: there is no member x"):
+        scenario_of_group(group, timeline=[model.Crash(at_ms=1, members=("x",))])

@@ -1,0 +1,155 @@
+"""`rebalance-lab simulate` and `compare` as a person or a script meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness import runs
+from harness.sim.invariants import Broken
+from tests.api.conftest import Run, run  # noqa: F401 - the fixture
+from tests.harness.small_scenarios import RESTART, write
+
+
+def test_before_the_restart_everybody_owns_a_third(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    ended = run("simulate", write(tmp_path), "--until", "30s", "--show", "ownership", "--json")
+    answer = json.loads(ended.out)
+    assert (ended.code, answer["until_ms"], answer["unowned"]) == (0, 30_000, {})
+    assert sorted(len(one["partitions"]["orders"]) for one in answer["ownership"].values()) == [2, 2, 2]
+    assert {one["is"] for one in answer["ownership"].values()} == {"running"}
+
+
+def test_while_a_static_member_is_down_nobody_owns_its_partitions(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    ended = run("simulate", write(tmp_path), "-s", "range+static", "--until", "45s", "--json")
+    answer = json.loads(ended.out)
+    assert answer["strategy"] == "classic/range+static"
+    assert len(answer["unowned"]["orders"]) == 2
+    assert sorted(answer["ownership"]) == ["consumer-1", "consumer-3"]
+
+
+def test_costs_events_and_ownership_without_a_choice(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    answer = json.loads(run("simulate", write(tmp_path), "--json").out)
+    assert answer["costs"]["rebalances"] == 2
+    assert answer["costs"]["requests"] > 0
+    assert {"at_ms": 40_000, "kind": "event", "what": "restart consumer-2"} in answer["events"]
+    assert answer["broken"] is None
+
+
+def test_people_get_lanes_a_table_and_what_happened(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    ended = run("simulate", write(tmp_path), "--show", "ownership", "--show", "events")
+    assert ended.code == 0
+    assert "one restart, classic/range, seed 1, at 2:00.000" in ended.out
+    lane = next(line for line in ended.out.splitlines() if line.startswith("consumer-1 "))
+    assert "222" in lane  # two partitions
+    assert "333" in lane  # three, while consumer-2 is away
+    assert "restart consumer-2" in ended.out
+    assert "reads at 2:00.000" in ended.out
+
+
+def test_the_trace_of_a_seed_is_the_same_bytes_each_time(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    file = write(tmp_path)
+    traces = [tmp_path / name for name in ("a", "b", "c")]
+    for trace, seed in zip(traces, ("1", "1", "2"), strict=True):
+        assert run("simulate", file, "--seed", seed, "--trace", str(trace), "--show", "costs").code == 0
+    first, again, other = (trace.read_bytes() for trace in traces)
+    assert first == again != other
+    assert json.loads(first.splitlines()[0])["fact"] == "run"
+
+
+def test_the_schema_needs_no_scenario(run: Run) -> None:  # noqa: F811
+    schema = json.loads(run("simulate", "--schema").out)
+    assert schema["title"] == "Rebalance Lab scenario"
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Strict(runs.Checker):
+        def feed(self, fact: runs.Fact) -> None:
+            if fact["t"] >= 41_000:
+                raise Broken("one owner", "made up", fact["t"])
+
+    monkeypatch.setattr(runs, "Checker", Strict)
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_broken_invariant_is_exit_code_1_with_the_command_that_shows_it(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    file, trace = write(tmp_path), tmp_path / "trace.jsonl"
+    ended = run("simulate", file, "--seed", "7", "--trace", str(trace))
+    assert ended.code == 1
+    what, again = ended.err.splitlines()
+    assert what.startswith("broken: one owner: made up (at 4")
+    assert what.endswith("seed 7")
+    assert again.startswith(f"again: rebalance-lab simulate {file} --strategy classic/range --seed 7 --until 4")
+    last = json.loads(trace.read_text().splitlines()[-1])
+    assert last["t"] >= 41_000  # the shortest prefix that shows it
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_comparison_with_a_broken_run_says_so_and_ends_with_1(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    file = write(tmp_path)
+    ended = run("compare", file, "--strategies", "range,sticky", "--seeds", "2", "--jobs", "1")
+    assert ended.code == 1
+    assert "broken in 2" in ended.out
+    assert f"again: rebalance-lab simulate {file} --strategy classic/sticky --seed 1 --show events" in ended.out
+
+
+def test_a_comparison_for_people_names_unit_weights_and_interval(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    ended = run("compare", write(tmp_path), "--strategies", "range,uniform", "--seeds", "6", "--jobs", "1")
+    assert ended.code == 0
+    assert "one restart, 2m: 2 strategies, 6 seeds each" in ended.out
+    assert "1 = one partition standing still for one second; unowned_s=1" in ended.out
+    assert "95 % interval of the median" in ended.out
+    assert ended.err == ""  # no progress in a pipe
+
+
+def test_saved_runs_are_ranked_anew_without_running_them(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    saved = tmp_path / "runs.json"
+    arguments = ["--strategies", "range,range+static", "--seeds", "2", "--jobs", "1", "--json"]
+    saved.write_text(run("compare", write(tmp_path), *arguments).out)
+    usual = json.loads(saved.read_text())
+    gaps = json.loads(run("compare", str(saved), "--weights", "needless_revocations=100", "--json").out)
+    assert usual["ranking"][0]["strategy"] == "classic/range"
+    assert gaps["ranking"][0]["strategy"] == "classic/range+static"
+    assert gaps["runs"] == usual["runs"]
+    assert run("compare", str(saved), "--strategies", "range").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("compare nowhere.yaml", "nowhere.yaml: No such file or directory"),
+        ("compare {file} --strategies rage", '--strategies: unknown strategy "rage"; known: classic/range'),
+        ("compare {file} --strategies range,classic/range", "--strategies: classic/range stands twice"),
+        ("compare {file} --strategies classic/no.such:Thing", "--strategies: no.such cannot be imported"),
+        ("compare {file} --weights moved", "--weights: expected name=number such as unowned_s=1"),
+        ("compare {file} --weights speed=1", "--weights: no cost is called 'speed'; there are unowned_s"),
+        ("compare {file} --weights moved=-1", "--weights: moved needs a number from 0 to 1,000,000,000, got '-1'"),
+        ("compare {file} --weights moved=nan", "--weights: moved needs a number"),
+        ("compare {file} --weights " + "unowned_s=0,stalled_s=0,behind_s=0,read_twice=0,moved=0,"
+         "needless_revocations=0,failed_processes=0", "--weights: everything weighs 0"),
+        ("compare {file} --seeds -1", "--seeds: must be between 1 and 100,000, got -1"),
+        ("compare {file} --seeds 0", "--seeds: must be between 1 and 100,000, got 0"),
+        ("compare {file} --jobs 0", "--jobs: must be at least 1, got 0"),
+        ("compare {file} --html /no/such/folder/r.html", "/no/such/folder/r.html: cannot be written: no such folder"),
+        ("simulate {file} --seed -1", "--seed: must not be negative, got -1"),
+        ("simulate {file} --until 12.5", "--until: '12.5' is not a duration"),
+        ("simulate {file} --until 3h", "--until: 3h is after the scenario's end, 2m"),
+        ("simulate {file} --show all", "--show: expected ownership, costs or events, got 'all'"),
+        ("simulate", "SCENARIO: is missing"),
+        ("recommend {file} --from nothing", '--from: unknown strategy "nothing"'),
+        ("recommend {file} --brokers 0", "--brokers: must be between 1 and 10,000, got 0"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_exit_code_2(run: Run, tmp_path: Path, arguments: str, message: str) -> None:  # noqa: F811
+    ended = run(*arguments.format(file=write(tmp_path)).split())
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"rebalance-lab: {message}")
+    assert ended.err.count("\n") == 1
+
+
+def test_a_scenario_without_a_strategy_asks_for_one(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    file = write(tmp_path, {key: value for key, value in RESTART.items() if key != "strategy"})
+    ended = run("simulate", file)
+    assert (ended.code, ended.err) == (2, "rebalance-lab: --strategy: is missing, and the scenario names none\n")
