@@ -2,8 +2,9 @@
 
 CPU milliseconds, medians of repeated calls on groups built beforehand: Java's group is a HashMap of objects then, ours
 has its layout and the members' hash order. The default is a selection that shows every effect; `--grid` runs Kafka's
-whole grid (members 100 to 10,000 x topics 10 to 1,000 x 5, 10, 50 partitions a member x full, join, leave x equal and
-different subscriptions x racks on and off) and takes a multiple of that.
+whole grid (members 100 to 10,000 x topics 10 to 1,000 x 5, 10, 50 partitions a member x full and incremental x equal
+and different subscriptions x racks on and off) and takes about an hour. A peer that was cut off is not asked again for
+more partitions of the same kind: it would be cut off there too.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ STRATEGIES = (
     "consumer/uniform",
     "consumer/range",
 )
-PYTHON_PEERS = ("kafka-python", "aiokafka")
+KEEPS_OWNED = ("classic/sticky", "classic/cooperative-sticky", "consumer/uniform")
+KNOWS_RACKS = ("classic/range", "classic/sticky", "classic/cooperative-sticky")
+PEERS = ("java", "kafka-python", "aiokafka")
 
 
 def selection() -> Iterator[Cell]:
@@ -49,11 +52,14 @@ def selection() -> Iterator[Cell]:
 
 
 def grid() -> Iterator[Cell]:
-    for strategy, members, topics, per_member, shape, racks, change in product(
-        STRATEGIES, (100, 1_000, 10_000), (10, 100, 1_000), (5, 10, 50), ("equal", "buckets"), (False, True), CHANGES
-    ):
-        if members * per_member >= topics:
-            yield Cell(strategy, members, topics, per_member, shape, racks, change)
+    """Incremental only where owned partitions matter, and racks only where they do: elsewhere it is the same call."""
+    for strategy in STRATEGIES:
+        changes = ("full", "join") if strategy in KEEPS_OWNED else ("full",)
+        racks = (False, True) if strategy in KNOWS_RACKS else (False,)
+        sizes = product((100, 1_000, 10_000), (10, 100, 1_000), (5, 10, 50))
+        for (members, topics, per_member), shape, rack, change in product(sizes, ("equal", "buckets"), racks, changes):
+            if members * per_member >= topics:
+                yield Cell(strategy, members, topics, per_member, shape, rack, change)
 
 
 def growth() -> Iterator[tuple[str, list[Cell]]]:
@@ -96,19 +102,19 @@ def main() -> None:
     parser.add_argument("--out", help="write every figure as JSON lines into this file")
     options = parser.parse_args()
 
-    workers = {peer: Worker(peer, options.cut_off) for peer in ("ours", "java", *PYTHON_PEERS)}
+    workers = {peer: Worker(peer, options.cut_off) for peer in ("ours", *PEERS)}
     out = open(options.out, "w") if options.out else None  # noqa: SIM115 - closed below, absent without --out
     print(f"CPU ms, medians; Python {platform.python_version()}, {os.cpu_count()} cores; java: Kafka's classes, warmed")
     header = f"{'strategy':27}{'members':>8}{'topics':>7}{'parts':>10} {'shape':12}{'racks':6}{'change':7}"
     print(header + f"{'ours':>10}{'java':>12}{'java/ours':>11}{'kafka-python':>14}{'aiokafka':>12}")
-    too_slow: dict[tuple[str, str], int] = {}
+    too_slow: dict[tuple[object, ...], int] = {}
     try:
         for cell in grid() if options.grid else selection():
             if options.strategy and cell.strategy not in options.strategy:
                 continue
-            results = {"ours": workers["ours"].run(cell), "java": workers["java"].run(cell)}
-            for peer in PYTHON_PEERS:
-                results[peer] = run_python_peer(workers[peer], cell, too_slow)
+            results = {"ours": workers["ours"].run(cell)}
+            for peer in PEERS:
+                results[peer] = run_peer(workers[peer], cell, too_slow)
             print(
                 f"{cell.strategy:27}{cell.members:8,}{cell.topics:7,}{cell.total:10,} {cell.shape:12}"
                 f"{'on' if cell.racks else 'off':6}{cell.change:7}{shown(results['ours']):>10}"
@@ -129,14 +135,13 @@ def main() -> None:
             out.close()
 
 
-def run_python_peer(worker: Worker, cell: Cell, too_slow: dict[tuple[str, str], int]) -> Result:
-    """A peer that was cut off at some size is not asked again at a larger one: it would be cut off there too."""
-    kind = (worker.peer, cell.strategy)
-    if too_slow.get(kind, sys.maxsize) <= cell.total:
+def run_peer(worker: Worker, cell: Cell, too_slow: dict[tuple[object, ...], int]) -> Result:
+    kind = (worker.peer, cell.strategy, cell.shape, cell.racks, cell.change)
+    if too_slow.get(kind, sys.maxsize) <= cell.total * cell.members:
         return Result(None, f"> {worker.cut_off_s:.0f} s")
     result = worker.run(cell)
     if result.why.startswith(">"):
-        too_slow[kind] = cell.total
+        too_slow[kind] = cell.total * cell.members
     return Result(None, "-") if result.why == "not offered" else result
 
 

@@ -1,0 +1,183 @@
+"""The coordinator's broker in virtual time: it serves, appends, dies, and is succeeded by another that reads its log.
+
+Given      requests as they arrive; answers go back through `answer`
+Counts     every request, with its size as it would be on the wire, near enough
+Start at   Broker.receive
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from harness.sim.kernel import Kernel, Timers
+from harness.sim.sizes import request_bytes
+from harness.sim.trace import Trace
+from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
+from protocol_v1.effects.member import Offsets
+from protocol_v1.messages import Request, Response
+from protocol_v1.records import OffsetCommit
+
+
+class Coordinator(Protocol):
+    """What both protocols' coordinators have."""
+
+    def handle(self, request: Request, now_ms: int) -> list[Effect]: ...
+    def on_timer(self, key: TimerKey, now_ms: int) -> list[Effect]: ...
+    def on_append(self, append_id: int, now_ms: int) -> list[Effect]: ...
+    def update_topics(self, topics: Mapping[str, Any], now_ms: int) -> list[Effect]: ...
+    def load(self, records: Sequence[Any], now_ms: int) -> list[Effect]: ...
+
+
+@dataclass(slots=True)
+class Requests:
+    count: Counter[str] = field(default_factory=Counter)
+    bytes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, request: Request, times: int = 1) -> None:
+        kind = type(request).__name__.removesuffix("Request")
+        self.count[kind] += times
+        self.bytes[kind] += times * request_bytes(request)
+
+
+class Broker:
+    def __init__(
+        self,
+        kernel: Kernel,
+        trace: Trace,
+        build: Callable[[], Coordinator],
+        answer: Callable[[Request, Response], None],
+        *,
+        append_ms: int,
+        disturbed: Callable[[], None],
+        epoch: Callable[[Coordinator], int],
+        committed: Callable[[str, Offsets, int], None],
+        store: Callable[[Coordinator, Sequence[OffsetCommit]], None],
+    ) -> None:
+        """`disturbed` is called when the group's state changes: then nothing is at rest. `epoch` reads its epoch.
+
+        `committed` is told who made which offsets durable, and when; `store` puts offsets where a coordinator has them.
+        """
+        self._kernel = kernel
+        self._trace = trace
+        self._build = build
+        self._answer = answer
+        self._append_ms = append_ms
+        self._disturbed = disturbed
+        self._epoch = epoch
+        self._committed = committed
+        self._store = store
+        self.log: list[Any] = []
+        self.requests = Requests()
+        self.timers = Timers(kernel, self._on_timer)
+        self.coordinator: Coordinator | None = None
+        self._life = 0
+        self._serving: Request | None = None
+        self._appending: dict[int, tuple[Append, Request | None]] = {}
+
+    def start(self) -> None:
+        self._life += 1
+        self._appending.clear()
+        self.timers.clear()
+        self.coordinator = self._build()
+        self._obey(self.coordinator.load(self.log, self._kernel.now_ms))
+
+    def die(self) -> None:
+        self._life += 1
+        self._appending.clear()
+        self.timers.clear()
+        self.coordinator = None
+
+    def receive(self, request: Request) -> None:
+        self.requests.add(request)
+        if self.coordinator is not None:
+            self._serving = request
+            self._obey(self.coordinator.handle(request, self._kernel.now_ms))
+            self._serving = None
+
+    def receive_late(self, request: Request, at_ms: int) -> bool:
+        """What would have been received at `at_ms`, and made durable; nobody hears the answer. Whether it was."""
+        assert self.coordinator is not None
+        appends = [effect for effect in self.coordinator.handle(request, at_ms) if isinstance(effect, Append)]
+        for append in appends:
+            self.log += append.records
+            self.coordinator.on_append(append.append_id, at_ms)
+            self._accepted(append, request, at_ms)
+        return bool(appends)
+
+    def store(self, group_id: str, name: str, offsets: Offsets, at_ms: int) -> None:
+        """A commit of a member at rest, which nothing could refuse: without the request."""
+        records = [
+            OffsetCommit(
+                group=group_id,
+                topic=topic,
+                partition=partition,
+                offset=offset,
+                leader_epoch=-1,
+                metadata="",
+                commit_timestamp=at_ms,
+                expire_timestamp=None,
+            )
+            for (topic, partition), offset in offsets.items()
+        ]
+        assert self.coordinator is not None
+        self.log += records
+        self._store(self.coordinator, records)
+        self._committed(name, offsets, at_ms)
+
+    def flush(self) -> None:
+        """Whatever is being appended is durable at once: before a leap, which would carry it into another time."""
+        for append_id in list(self._appending):
+            self._durable(append_id, self._life)
+
+    def update_topics(self, topics: Mapping[str, Any]) -> None:
+        if self.coordinator is not None:
+            self._obey(self.coordinator.update_topics(topics, self._kernel.now_ms))
+
+    def _on_timer(self, key: TimerKey) -> None:
+        if self.coordinator is not None:
+            self._obey(self.coordinator.on_timer(key, self._kernel.now_ms))
+
+    def _obey(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Reply():
+                    self._answer(effect.request, effect.response)
+                case SetTimer():
+                    self.timers.set(effect.key, effect.delay_ms)
+                case CancelTimer():
+                    self.timers.cancel(effect.key)
+                case Append():
+                    self._appending[effect.append_id] = (effect, self._serving)
+                    self._kernel.after(self._append_ms, self._durable, effect.append_id, self._life, rhythm=self)
+                case StateChanged():
+                    self._tell_state(effect)
+
+    def _accepted(self, append: Append, request: Request | None, now_ms: int) -> None:
+        """Commits count from when they are durable, whenever the member hears of it."""
+        commits = [record for record in append.records if isinstance(record, OffsetCommit)]
+        if commits and request is not None:
+            offsets = {(record.topic, record.partition): record.offset for record in commits}
+            self._committed(request.client_id, offsets, now_ms)
+
+    def _tell_state(self, changed: StateChanged) -> None:
+        self._disturbed()
+        assert self.coordinator is not None
+        self._trace.tell(
+            self._kernel.now_ms,
+            "group",
+            state=changed.state,
+            epoch=self._epoch(self.coordinator),
+            because=changed.event,
+            member=changed.member_id,
+        )
+
+    def _durable(self, append_id: int, life: int) -> None:
+        if life == self._life and append_id in self._appending:
+            assert self.coordinator is not None
+            append, request = self._appending.pop(append_id)
+            self.log += append.records
+            self._accepted(append, request, self._kernel.now_ms)
+            self._obey(self.coordinator.on_append(append_id, self._kernel.now_ms))

@@ -1,0 +1,284 @@
+"""What a run cost, as one flat row, read off its trace: simulated and live runs are measured by the same code.
+
+Without    partition-seconds in which nobody read a partition, counted from its first owner or the first event,
+           whichever is earlier; it stands still when its owner is paused, cut off or held up by one record
+Moves      a partition is read by another member than before; a needless revocation ends with the same process reading
+           it again
+Settling   from an event of the timeline until the last change of ownership or of the group's state before the next one
+Behind     time in which more than one second's worth of records waited
+Start at   costs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeAlias
+
+from harness.sim.trace import Fact, flat
+from protocol_v1.effects.member import TopicPartition
+
+Row: TypeAlias = dict[str, Any]
+
+STANDS_STILL = {"paused", "cut off", "stalled"}
+GOES_ON = {"resumed", "connected"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    unowned_s: float
+    """Partition-seconds without an owner."""
+    unowned_worst_s: float
+    """Of the partition that had the most."""
+    unowned_longest_s: float
+    """The longest single gap."""
+    stalled_s: float
+    """Partition-seconds in which the owner stood still."""
+    rebalances: int
+    settle_mean_s: float
+    settle_worst_s: float
+    unsettled: int
+    """Events that were not over when the next one came, or the end."""
+    moved: int
+    needless_revocations: int
+    read_twice: int
+    lag_peak: int
+    lag_p99: int
+    behind_s: float
+    load_skew: float
+    """The busiest member's load over the mean, averaged over time; 1 is perfect."""
+    requests: int
+    request_bytes: int
+    failed_processes: int
+
+    def row(self) -> Row:
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Track:
+    """One partition's history, as far as it matters."""
+
+    readers: dict[str, int] = field(default_factory=dict)
+    last: tuple[str, int] | None = None
+    since_ms: int | None = None
+    """Without a reader since; None: not counted yet, or read."""
+    counted: bool = False
+    seen: bool = False
+    unowned_ms: int = 0
+    longest_ms: int = 0
+    high: int = 0
+
+
+class Meter:
+    """Takes facts in order; `finish` gives the row."""
+
+    def __init__(self) -> None:
+        self.now_ms = 0
+        self.tracks: dict[TopicPartition, Track] = {}
+        self.lives: dict[str, int] = {}
+        self.still: dict[str, int] = {}
+        self.reading: dict[str, set[TopicPartition]] = {}
+        self.begun = False
+        self.moved = self.needless = self.twice = self.failed = 0
+        self.stalled_ms = 0
+        self.first_epoch: int | None = None
+        self.epoch = 0
+        self.events: list[tuple[int, int, bool]] = []
+        """Of every event: when, the last change since, whether everything was owned then."""
+        self.lags: list[tuple[int, int, int]] = []
+        self.skews: list[float] = []
+        self.requests = self.request_bytes = 0
+        self.unowned = 0
+
+    def feed(self, fact: Fact) -> None:
+        self.now_ms = fact["t"]
+        handler = HANDLERS.get(fact["fact"])
+        if handler is not None:
+            handler(self, fact)
+
+    # Facts
+
+    def on_topic(self, fact: Fact) -> None:
+        name, partitions = fact["topic"], fact["partitions"]
+        if not partitions:
+            for tp in [tp for tp in self.tracks if tp[0] == name]:
+                self.close(tp, self.tracks[tp])
+                if self.tracks[tp].since_ms is not None:
+                    self.unowned -= 1
+                self.tracks[tp].since_ms = None
+                self.tracks[tp].counted = False
+            return
+        for index in range(partitions):
+            if (name, index) not in self.tracks:
+                self.tracks[name, index] = track = Track()
+                if self.begun:
+                    self.count(track)
+
+    def on_event(self, fact: Fact) -> None:
+        if not self.begun:
+            self.begun = True
+            for track in self.tracks.values():
+                self.count(track)
+        self.events.append((self.now_ms, self.now_ms, False))
+
+    def count(self, track: Track) -> None:
+        if not track.counted:
+            track.counted = True
+            if not track.readers:
+                track.since_ms = self.now_ms
+                self.unowned += 1
+
+    def on_process(self, fact: Fact) -> None:
+        name, what = fact["member"], fact["is"]
+        if what == "started":
+            self.lives[name] = self.lives.get(name, 0) + 1
+        elif what == "failed":
+            self.failed += 1
+        if what in STANDS_STILL:
+            self.still.setdefault(name, self.now_ms)
+        elif what in GOES_ON or what in ("killed", "closed", "failed"):
+            self.goes_on(name)
+
+    def goes_on(self, name: str) -> None:
+        since_ms = self.still.pop(name, None)
+        if since_ms is not None:
+            self.stalled_ms += (self.now_ms - since_ms) * len(self.reading.get(name, ()))
+
+    def on_group(self, fact: Fact) -> None:
+        self.changed()
+        epoch = fact.get("epoch")
+        if epoch is not None:
+            self.epoch = max(self.epoch, epoch)
+        if self.first_epoch is None and fact["state"] == "Stable" and not self.begun:
+            self.settled_epoch = self.epoch
+        if fact["state"] == "Stable" and not self.begun:
+            self.first_epoch = self.epoch
+
+    def on_reads(self, fact: Fact) -> None:
+        name = fact["member"]
+        mine = self.reading.setdefault(name, set())
+        self.goes_on_reading(name, mine)
+        for topic, indexes in fact["partitions"].items():
+            for index, start in zip(indexes, fact["from"][topic], strict=True):
+                track = self.tracks[topic, index]
+                mine.add((topic, index))
+                if track.since_ms is not None:
+                    self.close((topic, index), track)
+                    track.since_ms = None
+                    self.unowned -= 1
+                track.counted = track.seen = True
+                me = (name, self.lives.get(name, 0))
+                if track.last is not None and not track.readers:
+                    self.needless += track.last == me
+                if track.last is not None:
+                    self.moved += track.last[0] != name
+                track.last = me
+                track.readers[name] = start
+        self.changed()
+
+    def goes_on_reading(self, name: str, mine: set[TopicPartition]) -> None:
+        """What it reads changes while it stands still: the time until now counts for what it had."""
+        if name in self.still:
+            self.stalled_ms += (self.now_ms - self.still[name]) * len(mine)
+            self.still[name] = self.now_ms
+
+    def on_stops(self, fact: Fact) -> None:
+        name = fact["member"]
+        mine = self.reading.setdefault(name, set())
+        self.goes_on_reading(name, mine)
+        for topic, indexes in fact["partitions"].items():
+            for index, end in zip(indexes, fact["at"][topic], strict=True):
+                track = self.tracks[topic, index]
+                mine.discard((topic, index))
+                start = track.readers.pop(name, end)
+                self.twice += max(0, min(end, track.high) - start)
+                track.high = max(track.high, end)
+                if not track.readers and track.counted and track.since_ms is None:
+                    track.since_ms = self.now_ms
+                    self.unowned += 1
+        self.changed()
+
+    def close(self, tp: TopicPartition, track: Track) -> None:
+        if track.since_ms is not None:
+            gap_ms = self.now_ms - track.since_ms
+            track.unowned_ms += gap_ms
+            track.longest_ms = max(track.longest_ms, gap_ms)
+
+    def changed(self, fact: Fact | None = None) -> None:
+        if self.events:
+            self.events[-1] = (self.events[-1][0], self.now_ms, self.unowned == 0)
+
+    def on_lag(self, fact: Fact) -> None:
+        self.lags.append((fact["t"], fact["records"], fact["rate"]))
+        if fact["skew"]:
+            self.skews.append(fact["skew"])
+
+    def on_requests(self, fact: Fact) -> None:
+        self.requests = sum(fact["count"].values())
+        self.request_bytes = sum(fact["bytes"].values())
+
+    # The row
+
+    def finish(self) -> Costs:
+        """A run ends with everybody's `stops`: what is open then is no gap, and no change."""
+        read_topics = {tp[0] for tp, track in self.tracks.items() if track.seen}
+        tracks = [track for tp, track in self.tracks.items() if tp[0] in read_topics]
+        settled = [last_ms - at_ms for at_ms, last_ms, whole in self.events if whole]
+        lags = sorted(records for _, records, _ in self.lags)
+        step_ms = self.lags[1][0] - self.lags[0][0] if len(self.lags) > 1 else 0
+        behind = sum(1 for _, records, rate in self.lags if records > rate and rate)
+        return Costs(
+            unowned_s=seconds(sum(track.unowned_ms for track in tracks)),
+            unowned_worst_s=seconds(max((track.unowned_ms for track in tracks), default=0)),
+            unowned_longest_s=seconds(max((track.longest_ms for track in tracks), default=0)),
+            stalled_s=seconds(self.stalled_ms),
+            rebalances=self.epoch - self.first_epoch if self.first_epoch is not None else self.epoch,
+            settle_mean_s=seconds(sum(settled) // len(settled)) if settled else 0.0,
+            settle_worst_s=seconds(max(settled, default=0)),
+            unsettled=sum(1 for *_, whole in self.events if not whole),
+            moved=self.moved,
+            needless_revocations=self.needless,
+            read_twice=self.twice,
+            lag_peak=lags[-1] if lags else 0,
+            lag_p99=lags[(len(lags) - 1) * 99 // 100] if lags else 0,
+            behind_s=seconds(behind * step_ms),
+            load_skew=round(sum(map(to_milli, self.skews)) / 1_000 / len(self.skews), 3) if self.skews else 0.0,
+            requests=self.requests,
+            request_bytes=self.request_bytes,
+            failed_processes=self.failed,
+        )
+
+
+def to_milli(value: float) -> int:
+    """Whole thousandths, whose sum does not depend on Python's way of adding floats."""
+    return round(value * 1_000)
+
+
+def seconds(ms: int) -> float:
+    return ms / 1_000
+
+
+HANDLERS = {
+    "topic": Meter.on_topic,
+    "event": Meter.on_event,
+    "process": Meter.on_process,
+    "group": Meter.on_group,
+    "callback": Meter.changed,
+    "reads": Meter.on_reads,
+    "stops": Meter.on_stops,
+    "lag": Meter.on_lag,
+    "requests": Meter.on_requests,
+}
+
+
+def costs(facts: Iterable[Fact]) -> Costs:
+    meter = Meter()
+    for fact in facts:
+        if fact["fact"] == "end":
+            break
+        meter.feed(fact)
+    return meter.finish()
+
+
+__all__ = ["Costs", "Meter", "Row", "costs", "flat"]

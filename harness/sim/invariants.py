@@ -1,0 +1,118 @@
+"""What must hold in every run, checked fact by fact as they happen.
+
+one owner        no partition is read by two processes, unless the coordinator has removed one that has not heard of it
+nothing skipped  who takes over starts no later than where somebody was: every record is processed
+no old records   nor before the last commit: what is read twice lies in the uncommitted window
+honest commits   nobody commits what it has not processed, and committed offsets do not go back
+convergence      when the faults are over and time has passed, everything subscribed to is read
+
+Given      facts, also those that a trace does not keep
+Raises     Broken, with the facts up to there: the shortest prefix that shows it
+Start at   Checker.feed
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harness.sim.trace import Fact, flat
+from protocol_v1.effects.member import TopicPartition
+
+
+class Broken(Exception):
+    """An invariant does not hold; the run's facts end with the one that broke it."""
+
+    def __init__(self, invariant: str, message: str, now_ms: int) -> None:
+        super().__init__(f"{invariant}: {message} (at {now_ms / 1_000:.3f} s)")
+        self.invariant = invariant
+        self.now_ms = now_ms
+
+
+@dataclass(slots=True)
+class Ledger:
+    readers: dict[str, int] = field(default_factory=dict)
+    """Who reads it, from where."""
+    high: int = 0
+    committed: int = 0
+    by: dict[str, int] = field(default_factory=dict)
+    """What those who read it have committed since they began."""
+
+
+class Checker:
+    def __init__(self) -> None:
+        self.ledgers: dict[TopicPartition, Ledger] = {}
+        self.outside: set[str] = set()
+        """Processes that the coordinator has removed, and that may not have heard of it."""
+
+    def feed(self, fact: Fact) -> None:
+        match fact["fact"]:
+            case "reads":
+                self.on_reads(fact)
+            case "stops":
+                self.on_stops(fact)
+            case "durable":
+                self.on_committed(fact)
+            case "removed":
+                self.outside.add(fact["member"])
+            case "process" if fact["is"] in ("started", "killed", "closed", "failed"):
+                self.outside.discard(fact["member"])
+            case "topic" if not fact["partitions"]:
+                for tp in [tp for tp in self.ledgers if tp[0] == fact["topic"]]:
+                    del self.ledgers[tp]
+            case "end":
+                self.on_end(fact)
+
+    def ledger(self, tp: TopicPartition) -> Ledger:
+        return self.ledgers.setdefault(tp, Ledger())
+
+    def on_reads(self, fact: Fact) -> None:
+        name, now_ms = fact["member"], fact["t"]
+        self.outside.discard(name)
+        for topic, indexes in fact["partitions"].items():
+            for index, start in zip(indexes, fact["from"][topic], strict=True):
+                ledger, shown = self.ledger((topic, index)), f"{topic}-{index}"
+                others = [other for other in ledger.readers if other not in self.outside]
+                if others:
+                    raise Broken("one owner", f"{name} reads {shown} while {', '.join(others)} does", now_ms)
+                if start > ledger.high and not ledger.readers:
+                    raise Broken(
+                        "nothing skipped", f"{name} starts {shown} at {start}, nobody was beyond {ledger.high}", now_ms
+                    )
+                if start < ledger.committed:
+                    raise Broken(
+                        "no old records", f"{name} starts {shown} at {start}, committed is {ledger.committed}", now_ms
+                    )
+                ledger.readers[name] = start
+                ledger.by.pop(name, None)
+
+    def on_stops(self, fact: Fact) -> None:
+        name, now_ms = fact["member"], fact["t"]
+        for topic, indexes in fact["partitions"].items():
+            for index, end in zip(indexes, fact["at"][topic], strict=True):
+                ledger, shown = self.ledger((topic, index)), f"{topic}-{index}"
+                ledger.readers.pop(name, None)
+                ledger.high = max(ledger.high, end)
+                done = ledger.by.pop(name, 0)
+                if done > end:
+                    raise Broken("honest commits", f"{name} committed {shown} {done}, but was at {end}", now_ms)
+
+    def on_committed(self, fact: Fact) -> None:
+        name, now_ms = fact["member"], fact["t"]
+        for topic, indexes in fact["partitions"].items():
+            for index, offset in zip(indexes, fact["offsets"][topic], strict=True):
+                ledger, shown = self.ledger((topic, index)), f"{topic}-{index}"
+                if offset < ledger.committed:
+                    raise Broken("honest commits", f"{name} commits {shown} {offset} after {ledger.committed}", now_ms)
+                ledger.committed = offset
+                if name in ledger.readers:
+                    ledger.by[name] = offset
+                elif offset > ledger.high:
+                    raise Broken(
+                        "honest commits", f"{name} commits {shown} {offset}, processed is {ledger.high}", now_ms
+                    )
+
+    def on_end(self, fact: Fact) -> None:
+        unread = list(flat(fact["unread"]))
+        if fact["quiet"] and unread:
+            shown = ", ".join(f"{topic}-{index}" for topic, index in unread[:5])
+            raise Broken("convergence", f"{len(unread)} partitions have no owner at the end: {shown}", fact["t"])

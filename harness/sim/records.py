@@ -1,0 +1,198 @@
+"""Records as a flow: how far each partition is written, how far each process has read, what is read twice.
+
+Units      a record is a million; so rates, speeds and shares are whole numbers, and sums are the same on every machine
+Cost       nothing happens per record or per poll: a reader is carried forward when somebody asks for its positions
+Reading    a process works on one record at a time. When it keeps up it is where the writers are; when it does not, its
+           time is shared among its partitions in proportion to what waits in each
+Twice      what is read below the highest position that anybody reached
+Start at   Records, Reader.advance
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from protocol_v1.effects.member import TopicPartition
+
+RECORD = 1_000_000
+
+
+def per_ms(records_per_second: float) -> int:
+    return round(records_per_second * RECORD / 1_000)
+
+
+class Stream:
+    """One partition's records."""
+
+    __slots__ = ("committed", "origin", "rate", "read", "readers", "tp")
+
+    def __init__(self, tp: TopicPartition, rate: int, now_ms: int) -> None:
+        self.tp = tp
+        self.rate = rate
+        self.origin = -rate * now_ms
+        """What was written at time 0 if the present rate had always been: written(t) = origin + rate * t."""
+        self.read = 0
+        """The highest position that anybody has processed."""
+        self.committed = 0
+        """In records."""
+        self.readers = 0
+
+    def written(self, now_ms: int) -> int:
+        return self.origin + self.rate * now_ms
+
+    def set_rate(self, rate: int, now_ms: int) -> None:
+        self.origin += (self.rate - rate) * now_ms
+        self.rate = rate
+
+
+class Records:
+    """All partitions, and what is not being read."""
+
+    def __init__(self) -> None:
+        self.streams: dict[TopicPartition, Stream] = {}
+        self.read_twice = 0
+        self.rate = 0
+        """Of all partitions together."""
+        self._waiting_origin = 0
+        self._waiting_rate = 0
+
+    def add(self, tp: TopicPartition, rate: int, now_ms: int) -> Stream:
+        stream = self.streams[tp] = Stream(tp, rate, now_ms)
+        self.rate += rate
+        self._wait(stream, 1)
+        return stream
+
+    def remove(self, tp: TopicPartition) -> None:
+        stream = self.streams.pop(tp)
+        self.rate -= stream.rate
+        if not stream.readers:
+            self._wait(stream, -1)
+
+    def set_rate(self, stream: Stream, rate: int, now_ms: int) -> None:
+        """Readers are to be carried forward to now before, and to look at their rates again after."""
+        if not stream.readers:
+            self._wait(stream, -1)
+        self.rate += rate - stream.rate
+        stream.set_rate(rate, now_ms)
+        if not stream.readers:
+            self._wait(stream, 1)
+
+    def waiting(self, now_ms: int) -> int:
+        """Unread in partitions that nobody reads."""
+        return self._waiting_origin + self._waiting_rate * now_ms
+
+    def _wait(self, stream: Stream, sign: int) -> None:
+        self._waiting_origin += sign * (stream.origin - stream.read)
+        self._waiting_rate += sign * stream.rate
+
+    def taken(self, stream: Stream) -> None:
+        if not stream.readers:
+            self._wait(stream, -1)
+        stream.readers += 1
+
+    def dropped(self, stream: Stream) -> None:
+        stream.readers -= 1
+        if not stream.readers and self.streams.get(stream.tp) is stream:
+            self._wait(stream, 1)
+
+
+class Reader:
+    """One process's reading. `speed` is what it can do in a millisecond; it stands still while not `running`."""
+
+    __slots__ = ("_records", "at_ms", "lag", "positions", "rate", "running", "since_ms", "speed", "streams")
+
+    def __init__(self, records: Records, record_ms: float, now_ms: int) -> None:
+        self._records = records
+        self.speed = round(RECORD / record_ms)
+        self.at_ms = now_ms
+        self.since_ms = now_ms
+        """When its present way of going on began: where its batches are counted from."""
+        self.running = True
+        self.streams: dict[TopicPartition, Stream] = {}
+        self.positions: dict[TopicPartition, int] = {}
+        self.rate = 0
+        self.lag = 0
+        """Of all its partitions, at `at_ms`."""
+
+    def start(self, starts: Iterable[tuple[Stream, int]], now_ms: int) -> None:
+        """`starts`: partitions, and the record to begin with."""
+        self.advance(now_ms)
+        for stream, record in starts:
+            self._records.taken(stream)
+            self.streams[stream.tp] = stream
+            self.positions[stream.tp] = record * RECORD
+        self._look(now_ms)
+
+    def stop(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
+        self.advance(now_ms)
+        for tp in partitions:
+            self._records.dropped(self.streams.pop(tp))
+            del self.positions[tp]
+        self._look(now_ms)
+
+    def set_running(self, running: bool, now_ms: int) -> None:
+        if running is not self.running:
+            self.advance(now_ms)
+            self.running = running
+            self.since_ms = now_ms
+
+    def set_speed(self, record_ms: float, now_ms: int) -> None:
+        self.advance(now_ms)
+        self.speed = round(RECORD / record_ms)
+        self.since_ms = now_ms
+
+    def rates_changed(self, now_ms: int) -> None:
+        self._look(now_ms)
+
+    def lag_at(self, now_ms: int) -> int:
+        """Without looking at single partitions."""
+        spent = now_ms - self.at_ms
+        lag = self.lag + self.rate * spent
+        return max(0, lag - self.speed * spent) if self.running else lag
+
+    def offsets(self) -> dict[TopicPartition, int]:
+        """How many whole records of each partition are done with, at `at_ms`."""
+        return {tp: position // RECORD for tp, position in self.positions.items()}
+
+    def advance(self, now_ms: int) -> None:
+        spent = now_ms - self.at_ms
+        if spent <= 0:
+            return
+        self.at_ms = now_ms
+        if not self.streams:
+            return
+        lag = self.lag + self.rate * spent
+        if not self.running:
+            self.lag = lag
+            return
+        done = self.speed * spent
+        if done >= lag:
+            self.lag = 0
+            for stream in self.streams.values():
+                self._reach(stream, stream.origin + stream.rate * now_ms)
+            return
+        left = lag - done
+        rest = 0
+        for stream in self.streams.values():
+            end = stream.origin + stream.rate * now_ms
+            waits = end - self.positions[stream.tp]
+            stays = waits * left // lag
+            rest += stays
+            self._reach(stream, end - stays)
+        self.lag = rest
+
+    def _reach(self, stream: Stream, position: int) -> None:
+        before = self.positions[stream.tp]
+        self.positions[stream.tp] = position
+        if before < stream.read:
+            self._records.read_twice += min(position, stream.read) - before
+        if position > stream.read:
+            stream.read = position
+
+    def _look(self, now_ms: int) -> None:
+        self.since_ms = now_ms
+        self.rate = 0
+        self.lag = 0
+        for stream in self.streams.values():
+            self.rate += stream.rate
+            self.lag += stream.origin + stream.rate * now_ms - self.positions[stream.tp]

@@ -1,0 +1,289 @@
+"""The timeline done: what each kind of event does to the world, and when it goes on by itself.
+
+Given      a World that has been prepared
+Each       event is a fact of the trace when it begins, and so is every step of one that has steps
+Start at   schedule, the table ACTIONS
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from harness.scenario.model import (
+    AddPartitions,
+    Autoscale,
+    Crash,
+    CreateTopic,
+    DeleteTopic,
+    Event,
+    FailOver,
+    Isolate,
+    MemberSpec,
+    Pause,
+    Restart,
+    Resubscribe,
+    RollingRestart,
+    Scale,
+    Slow,
+    Start,
+    Stop,
+)
+from harness.scenario.timeline import late_starters
+from harness.sim.process import Process
+from harness.sim.records import RECORD
+from harness.sim.world import World
+
+GRACE_MS = 30_000
+"""How long a process may take to close before it is killed, as Kubernetes does it."""
+RETRY_MS = 100
+
+
+def schedule(world: World) -> None:
+    later = late_starters(world.scenario.timeline)
+    for spec in world.scenario.members:
+        if spec.name not in later:
+            world.kernel.at(world.start_delay_ms(), world.start, spec.name)
+    for event in world.scenario.timeline:
+        world.kernel.at(event.at_ms, begin, world, event)
+
+
+def begin(world: World, event: Event) -> None:
+    world.disturbed()
+    ACTIONS[type(event)](world, event)
+
+
+def tell(world: World, event: Event, members: Sequence[str] = (), **more: Any) -> None:
+    world.timeline_over_ms = world.kernel.now_ms + getattr(event, "for_ms", 0) + getattr(event, "downtime_ms", 0)
+    world.trace.tell(world.kernel.now_ms, "event", what=event.KIND, members=list(members), **more)
+
+
+def alive(world: World, names: Sequence[str]) -> list[Process]:
+    return [world.processes[name] for name in names if name in world.processes]
+
+
+def on_start(world: World, event: Start) -> None:
+    tell(world, event, event.members)
+    for name in event.members:
+        if name not in world.processes:
+            world.start(name)
+
+
+def on_stop(world: World, event: Stop) -> None:
+    tell(world, event, event.members)
+    for process in alive(world, event.members):
+        end(world, process, kill=False)
+
+
+def on_crash(world: World, event: Crash) -> None:
+    tell(world, event, event.members)
+    for process in alive(world, event.members):
+        process.kill()
+
+
+def on_restart(world: World, event: Restart, round_: int = 1) -> None:
+    tell(world, event, event.members)
+    for name in event.members:
+        take_down(world, name, event.kill, event.downtime_ms)
+    if round_ < event.times:
+        world.kernel.after(event.every_ms, on_restart, world, event, round_ + 1)
+
+
+def take_down(world: World, name: str, kill: bool, downtime_ms: int) -> None:
+    """And up again after the downtime, once the old process is gone."""
+    process = world.processes.get(name)
+    if process is not None:
+        end(world, process, kill)
+    world.kernel.after(downtime_ms + world.start_delay_ms(), bring_up, world, name, process)
+
+
+def bring_up(world: World, name: str, old: Process | None) -> None:
+    if old is not None and old.alive:
+        world.kernel.after(RETRY_MS, bring_up, world, name, old)
+    elif name not in world.processes:
+        world.start(name)
+
+
+def on_rolling_restart(world: World, event: RollingRestart) -> None:
+    names = list(event.members) if event.members else list(world.processes)
+    roll(world, event, names)
+
+
+def roll(world: World, event: RollingRestart, names: list[str]) -> None:
+    if not names:
+        return
+    world.disturbed()
+    now, rest = names[: event.parallelism], names[event.parallelism :]
+    tell(world, event, now, left=len(rest))
+    for name in now:
+        if event.strategy is not None:
+            world.strategies[name] = event.strategy
+        if event.surge:
+            replace_by_new(world, event, name)
+        else:
+            take_down(world, name, event.kill, event.downtime_ms)
+    world.kernel.after(event.downtime_ms + event.gap_ms, roll, world, event, rest)
+
+
+def replace_by_new(world: World, event: RollingRestart, name: str) -> None:
+    """A second process beside the first, which stops once the new one has had its start-up time."""
+    old = world.processes.get(name)
+    base, _, number = name.partition("~")
+    successor = f"{base}~{int(number or 1) + 1}"
+    if event.strategy is not None:
+        world.strategies[successor] = event.strategy
+    world.start(successor, world.members[name])
+    if old is not None:
+        world.kernel.after(event.downtime_ms, end, world, old, event.kill)
+
+
+def end(world: World, process: Process, kill: bool) -> None:
+    if not process.alive:
+        return
+    if kill:
+        process.kill()
+    else:
+        process.stop()
+        world.kernel.after(GRACE_MS, run_out_of_grace, process)
+
+
+def run_out_of_grace(process: Process) -> None:
+    if process.alive:
+        process.kill()
+
+
+def on_scale(world: World, event: Scale) -> None:
+    kind = running(world, event.template)
+    tell(world, event, kind, to=event.to)
+    scale(world, event.template, event.to, event.every_ms)
+
+
+def family(name: str) -> str:
+    base, dash, number = name.rpartition("-")
+    return base if dash and number.isdigit() else name
+
+
+def running(world: World, template: str) -> list[str]:
+    kin = family(template)
+    return [name for name, process in world.processes.items() if family(name) == kin and not process.stopping]
+
+
+def scale(world: World, template: str, to: int, every_ms: int) -> None:
+    names = running(world, template)
+    for i, name in enumerate(reversed(names[to:])):
+        world.kernel.after(i * every_ms, end, world, world.processes[name], False)
+    fresh = new_names(world, template, to - len(names))
+    for i, name in enumerate(fresh):
+        world.kernel.after(i * every_ms + world.start_delay_ms(), start_like, world, name, world.members[template])
+
+
+def new_names(world: World, template: str, how_many: int) -> list[str]:
+    kin, taken, found, number = family(template), set(world.processes), list[str](), 0
+    while len(found) < how_many:
+        number += 1
+        name = f"{kin}-{number}"
+        if name not in taken:
+            found.append(name)
+    return found
+
+
+def start_like(world: World, name: str, template: MemberSpec) -> None:
+    if name not in world.processes:
+        world.start(name, world.members.get(name, template))
+
+
+def on_autoscale(world: World, event: Autoscale) -> None:
+    tell(world, event)
+    autoscale(world, event, world.kernel.now_ms)
+
+
+def autoscale(world: World, event: Autoscale, last_high_ms: int) -> None:
+    """Up at once, down only after a while without need: what a lag-based autoscaler does."""
+    now_ms = world.kernel.now_ms
+    lag = world.lag(now_ms) / RECORD
+    have = len(running(world, event.template))
+    want = min(max(-int(-lag // event.lag_per_member), event.least), event.most)
+    if want >= have:
+        last_high_ms = now_ms
+    if want > have or (want < have and now_ms - last_high_ms >= event.cooldown_ms):
+        world.disturbed()
+        tell(world, event, running(world, event.template), to=want)
+        scale(world, event.template, want, 0)
+        last_high_ms = now_ms
+    world.kernel.after(event.every_ms, autoscale, world, event, last_high_ms)
+
+
+def on_slow(world: World, event: Slow) -> None:
+    tell(world, event, event.members, factor=event.factor)
+    for process in alive(world, event.members):
+        process.slow_down(event.factor)
+        if event.for_ms is not None:
+            world.kernel.after(event.for_ms, speed_up, process)
+
+
+def speed_up(process: Process) -> None:
+    if process.alive:
+        process.slow_down(1.0)
+
+
+def on_pause(world: World, event: Pause) -> None:
+    tell(world, event, event.members)
+    for process in alive(world, event.members):
+        process.pause()
+        world.kernel.after(event.for_ms, process.resume)
+
+
+def on_isolate(world: World, event: Isolate) -> None:
+    tell(world, event, event.members)
+    for process in alive(world, event.members):
+        world.cut_off(process)
+        world.kernel.after(event.for_ms, world.reconnect, process)
+
+
+def on_fail_over(world: World, event: FailOver) -> None:
+    tell(world, event)
+    world.fail_over(event.down_ms)
+
+
+def on_add_partitions(world: World, event: AddPartitions) -> None:
+    tell(world, event, topic=event.topic, to=event.to)
+    if event.topic in world.topics and event.to > world.topics[event.topic].partitions:
+        world.grow_topic(event.topic, event.to)
+
+
+def on_create_topic(world: World, event: CreateTopic) -> None:
+    tell(world, event, topic=event.topic.name)
+    if event.topic.name not in world.topics:
+        world.create_topic(event.topic)
+        world.topics_changed()
+
+
+def on_delete_topic(world: World, event: DeleteTopic) -> None:
+    tell(world, event, topic=event.topic)
+    if event.topic in world.topics:
+        world.delete_topic(event.topic)
+
+
+def on_resubscribe(world: World, event: Resubscribe) -> None:
+    tell(world, event, event.members)
+    for process in alive(world, event.members):
+        process.subscribe(event.topics, event.pattern)
+
+
+ACTIONS: Mapping[type[Event], Callable[[World, Any], None]] = {
+    Start: on_start,
+    Stop: on_stop,
+    Crash: on_crash,
+    Restart: on_restart,
+    RollingRestart: on_rolling_restart,
+    Scale: on_scale,
+    Autoscale: on_autoscale,
+    Slow: on_slow,
+    Pause: on_pause,
+    Isolate: on_isolate,
+    FailOver: on_fail_over,
+    AddPartitions: on_add_partitions,
+    CreateTopic: on_create_topic,
+    DeleteTopic: on_delete_topic,
+    Resubscribe: on_resubscribe,
+}

@@ -1,0 +1,492 @@
+"""The world of one run: processes, a network, one group's coordinator, topics and records, in virtual time.
+
+Network    latency with jitter, loss and duplication a message; who is cut off has what is on the way held up, as TCP
+           does, until the network is back or the connection is given up
+Rest       when nothing has happened for a moment and everybody is settled, time leaps to the next thing that is not
+           routine; heartbeats and commits in between are counted, not made
+Random     one generator, seeded by the run: same scenario, strategy and seed, same facts
+Start at   World.run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from assignors.model import Topic
+from harness.scenario.model import Callbacks, MemberSpec, Network, Poison, Rate, Scenario, TopicSpec
+from harness.sim.broker import Broker, Coordinator
+from harness.sim.kernel import Kernel
+from harness.sim.process import Application, Machine, Process, options
+from harness.sim.records import RECORD, Records, per_ms
+from harness.sim.trace import Fact, Trace, by_topic, offsets_by_topic
+from protocol_v1.effects import TimerKey
+from protocol_v1.effects.member import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    MetadataChanged,
+    Responded,
+    TopicPartition,
+)
+from protocol_v1.errors import Error
+from protocol_v1.member_commits import commit_topics
+from protocol_v1.messages import OffsetCommitRequest, Request, Response
+from protocol_v1.records import OffsetCommit
+
+GROUP = "g"
+LOOK_AGAIN_MS = 1_000
+QUIET_MS = 400_000
+"""Longer than max.poll.interval.ms by default, and than any session: by then a group has come to rest."""
+SAMPLES = 400
+"""Points of the lag curve, however long the run is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constants:
+    """What a scenario does not say: how long brokers and clients take for what they do."""
+
+    append_ms: int = 2
+    """Until a record of the coordinator is durable."""
+    start_spread_ms: int = 1_000
+    """Processes that are started together come up within so long: drawn for each."""
+    restart_failed_ms: int = 10_000
+    """A process that ended with an exception is started again after so long, as by a supervisor."""
+    metadata_ms: int = 2
+    """Beyond the network, until a client has fresh metadata."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """What the world does not know: how members and coordinators of the run's strategy are made."""
+
+    machine: Callable[[MemberSpec, str, str | None], Machine]
+    """A consumer for this member, under this name; the last is another strategy where a migration gives one."""
+    coordinator: Callable[[Mapping[str, Topic]], Coordinator]
+    settings: Callable[[MemberSpec], Mapping[str, Any]]
+    instance_id: Callable[[MemberSpec, str], str | None]
+    stable: Callable[[Coordinator, Sequence[str], int], bool]
+    """Whether the group is at rest as far as these members are concerned."""
+    knows: Callable[[Coordinator, Machine], bool]
+    """Whether this member is in the group as it is now."""
+    epoch: Callable[[Coordinator], int]
+    """The group's generation or epoch."""
+    store: Callable[[Coordinator, Sequence[OffsetCommit]], None]
+    """Put committed offsets where the coordinator has them."""
+
+
+class World:
+    def __init__(
+        self,
+        scenario: Scenario,
+        build: Build,
+        seed: int,
+        *,
+        constants: Constants | None = None,
+        watch: Callable[[Fact], None] | None = None,
+        leaps: bool = True,
+    ) -> None:
+        self.scenario = scenario
+        self.build = build
+        self.constants = constants or Constants()
+        self.random = Random(seed)
+        self.leaps = leaps
+        self.kernel = Kernel()
+        self.trace = Trace(watch)
+        self.records = Records()
+        self.network: Network = scenario.network
+        self.callbacks: Callbacks = scenario.callbacks
+        self.poison: Mapping[TopicPartition, Sequence[Poison]] = {
+            where: [poison for poison in scenario.poison if (poison.topic, poison.partition) == where]
+            for where in {(poison.topic, poison.partition) for poison in scenario.poison}
+        }
+        self.topics: dict[str, Topic] = {}
+        self.specs: dict[str, TopicSpec] = {}
+        self.processes: dict[str, Process] = {}
+        """Those that live, by name."""
+        self.members = {spec.name: spec for spec in scenario.members}
+        self.strategies: dict[str, str] = {}
+        """Members that a migration has brought to another strategy."""
+        self.broker = Broker(
+            self.kernel,
+            self.trace,
+            lambda: build.coordinator(self.topics),
+            self.answer,
+            append_ms=self.constants.append_ms,
+            disturbed=self.disturbed,
+            epoch=build.epoch,
+            committed=self.committed,
+            store=build.store,
+        )
+        self.parked: dict[int, tuple[Request, Process, int]] = {}
+        """By identity: a coordinator answers with the very request that it was given."""
+        self.held: dict[str, list[tuple[Callable[..., None], tuple[Any, ...]]]] = {}
+        self.removed: set[int] = set()
+        self.timeline_over_ms = 0
+        """When the timeline, or a step of it, last did something."""
+        self.disturbed_at_ms = 0
+        self.leapt_ms = -1
+        self.checking = False
+        self.window_ms = 100 + 4 * (scenario.network.latency_ms + scenario.network.jitter_ms)
+        """How long nothing must have happened before it is worth while to look whether everybody is at rest."""
+        self.sample_every_ms = max(1, scenario.duration_ms // SAMPLES)
+        self.until_ms = scenario.duration_ms
+        self.next_sample_ms = 0
+
+    # The run
+
+    def prepare(self) -> None:
+        for spec in self.scenario.topics:
+            self.create_topic(spec)
+        self.broker.start()
+
+    def run(self, until_ms: int) -> None:
+        """In slices between the points of the lag curve, because what a reader has done is only known up to now."""
+        self.plan_check(self.window_ms)
+        self.until_ms = until_ms
+        while self.kernel.now_ms < until_ms:
+            self.kernel.run(min(self.next_sample_ms, until_ms))
+            self.sample(self.kernel.now_ms)
+
+    def finish(self) -> None:
+        """What is still going on is written down; `quiet` tells whether there was time to come to rest."""
+        last_ms = self.timeline_over_ms
+        quiet = self.kernel.now_ms - last_ms >= QUIET_MS and not self.network.loss
+        subscribed = {
+            topic
+            for process in self.processes.values()
+            if not process.paused and not process.cut_off and not process.stopping
+            for topic in process.machine.subscribed_topics
+        }
+        unread = [tp for tp, stream in self.records.streams.items() if not stream.readers and tp[0] in subscribed]
+        self.trace.tell(self.kernel.now_ms, "end", quiet=quiet, unread=by_topic(unread))
+        for process in list(self.processes.values()):
+            process.stop_reading(list(process.reader.streams))
+        requests = self.broker.requests
+        self.trace.tell(
+            self.kernel.now_ms,
+            "requests",
+            count=dict(sorted(requests.count.items())),
+            bytes=dict(sorted(requests.bytes.items())),
+        )
+
+    # Topics and records
+
+    def create_topic(self, spec: TopicSpec) -> None:
+        self.specs[spec.name] = spec
+        self.topics[spec.name] = Topic(spec.partitions, racks=spec.racks)
+        self.trace.tell(self.kernel.now_ms, "topic", topic=spec.name, partitions=spec.partitions)
+        for index in range(spec.partitions):
+            self.records.add((spec.name, index), self.rate_of(spec, index, self.kernel.now_ms), self.kernel.now_ms)
+        for at_ms, _ in spec.rate.steps:
+            if at_ms > self.kernel.now_ms:
+                self.kernel.at(at_ms, self.change_rates, spec.name)
+
+    def rate_of(self, spec: TopicSpec, index: int, now_ms: int) -> int:
+        total = rate_at(spec.rate, now_ms)
+        if spec.weights is None or index >= len(spec.weights):
+            return per_ms(total / self.topics[spec.name].partitions)
+        return per_ms(total * spec.weights[index])
+
+    def change_rates(self, name: str) -> None:
+        if name not in self.topics:
+            return
+        now_ms = self.kernel.now_ms
+        self.sample(now_ms)
+        for process in self.processes.values():
+            process.reader.advance(now_ms)
+        for index in range(self.topics[name].partitions):
+            stream = self.records.streams[name, index]
+            self.records.set_rate(stream, self.rate_of(self.specs[name], index, now_ms), now_ms)
+        for process in self.processes.values():
+            process.reader.rates_changed(now_ms)
+
+    def grow_topic(self, name: str, partitions: int) -> None:
+        now_ms, before = self.kernel.now_ms, self.topics[name]
+        self.topics[name] = Topic(partitions, racks=grown_racks(before, partitions))
+        self.trace.tell(now_ms, "topic", topic=name, partitions=partitions)
+        for index in range(before.partitions, partitions):
+            self.records.add((name, index), 0, now_ms)
+        self.change_rates(name)
+        self.topics_changed()
+
+    def delete_topic(self, name: str) -> None:
+        partitions = [(name, index) for index in range(self.topics.pop(name).partitions)]
+        for process in list(self.processes.values()):
+            process.stop_reading([tp for tp in partitions if tp in process.reader.streams])
+        for tp in partitions:
+            self.records.remove(tp)
+        self.trace.tell(self.kernel.now_ms, "topic", topic=name, partitions=0)
+        self.topics_changed()
+
+    def topics_changed(self) -> None:
+        """The coordinator knows at once; each client with its next refresh of the metadata."""
+        self.broker.update_topics({name: topic.partitions for name, topic in self.topics.items()})
+        now_ms, age_ms = self.kernel.now_ms, self.scenario.metadata_max_age_ms
+        for process in self.processes.values():
+            self.kernel.at(now_ms + age_ms - (now_ms - process.started_ms) % age_ms, self.refresh, process)
+
+    def refresh(self, process: Process) -> None:
+        self.disturbed()
+        process.deliver(MetadataChanged(dict(self.topics)))
+
+    def metadata_for(self, process: Process) -> None:
+        self.disturbed()
+        self.kernel.after(2 * self.latency_ms() + self.constants.metadata_ms, self.refresh, process)
+
+    # Processes
+
+    def start(self, name: str, spec: MemberSpec | None = None) -> None:
+        spec = spec or self.members[name]
+        self.members[name] = spec
+        settings = self.build.settings(spec)
+        machine = self.build.machine(spec, name, self.strategies.get(name))
+        instance_id = self.build.instance_id(spec, name)
+        now_ms = self.kernel.now_ms
+        process = self.processes[name] = Process(name, spec, machine, options(settings), self, now_ms, instance_id)
+        self.disturbed()
+        process.start(dict(self.topics))
+
+    def start_delay_ms(self) -> int:
+        return self.random.randint(0, self.constants.start_spread_ms)
+
+    def ended(self, process: Process) -> None:
+        self.disturbed()
+        if self.processes.get(process.name) is process:
+            del self.processes[process.name]
+
+    def failed(self, process: Process) -> None:
+        self.kernel.after(self.constants.restart_failed_ms, self.supervise, process.name)
+
+    def supervise(self, name: str) -> None:
+        if name not in self.processes:
+            self.start(name)
+
+    def commit_late(self, process: Process, offsets: Mapping[TopicPartition, int], at_ms: int) -> None:
+        """A commit that was not worth an event of its own; nobody hears the answer."""
+        if self.broker.coordinator is None or not offsets:
+            return
+        request = OffsetCommitRequest(
+            group_id=GROUP,
+            generation_id_or_member_epoch=process.machine.epoch,
+            member_id=process.machine.member_id,
+            group_instance_id=process.instance_id,
+            topics=commit_topics(offsets),
+            client_id=process.name,
+        )
+        if self.broker.receive_late(request, at_ms):
+            self.broker.requests.add(request)
+
+    def committed(self, name: str, offsets: Mapping[TopicPartition, int], at_ms: int) -> None:
+        for tp, offset in offsets.items():
+            if tp in self.records.streams:
+                self.records.streams[tp].committed = offset
+        partitions, committed = offsets_by_topic(offsets)
+        self.trace.whisper(at_ms, "durable", member=name, partitions=partitions, offsets=committed)
+
+    def committed_at_rest(self, process: Process, offsets: Mapping[TopicPartition, int], at_ms: int) -> None:
+        self.broker.store(GROUP, process.name, offsets, at_ms)
+
+    def routine(self, request: Request, times: int) -> None:
+        self.broker.requests.add(request, times)
+
+    def about_to_read(self, process: Process, partitions: Sequence[TopicPartition]) -> None:
+        """Say who else reads them without being in the group any more."""
+        self.removed.discard(id(process))
+        if not any(self.records.streams[tp].readers for tp in partitions):
+            return
+        for other in self.processes.values():
+            if other is process or id(other) in self.removed or other.reader.streams.keys().isdisjoint(partitions):
+                continue
+            coordinator = self.broker.coordinator
+            if coordinator is not None and not self.build.knows(coordinator, other.machine):
+                self.removed.add(id(other))
+                self.trace.tell(self.kernel.now_ms, "removed", member=other.name)
+
+    # The network
+
+    def latency_ms(self) -> int:
+        network = self.network
+        return network.latency_ms + (self.random.randint(0, network.jitter_ms) if network.jitter_ms else 0)
+
+    def due_ms(self, process: Process, way: int) -> int:
+        """When a message that is sent now is there: not before those sent before it on the same connection."""
+        due_ms = self.kernel.now_ms + self.latency_ms()
+        connection, last_ms = process.last_on_the_way[way]
+        if connection == process.connection:
+            due_ms = max(due_ms, last_ms)
+        process.last_on_the_way[way] = (process.connection, due_ms)
+        return due_ms
+
+    def lost(self) -> bool:
+        return self.network.loss > 0 and self.random.random() < self.network.loss
+
+    def send(self, process: Process, request: Request) -> None:
+        if not process.is_routine(request):
+            self.disturbed()
+        if self.lost():
+            return
+        now_ms = self.kernel.now_ms
+        self.kernel.at(
+            self.due_ms(process, 0), self.arrive, process, process.connection, request, now_ms, rhythm=process
+        )
+        if self.network.duplication and self.random.random() < self.network.duplication:
+            twin = replace(request)
+            at_ms = self.due_ms(process, 0)
+            self.kernel.at(at_ms, self.arrive, process, process.connection, twin, now_ms, rhythm=process)
+
+    def arrive(self, process: Process, connection: int, request: Request, sent_ms: int) -> None:
+        if connection != process.connection:
+            return
+        if process.cut_off:
+            self.held.setdefault(process.name, []).append((self.arrive, (process, connection, request, sent_ms)))
+        elif isinstance(request, FindCoordinatorRequest):
+            error = Error.COORDINATOR_NOT_AVAILABLE if self.broker.coordinator is None else Error.NONE
+            self.reply(process, connection, request, FindCoordinatorResponse(error_code=error))
+        elif self.broker.coordinator is not None:
+            if isinstance(request, OffsetCommitRequest) and sent_ms <= self.leapt_ms:
+                request = process.brought_up_to_date(request)
+            self.parked[id(request)] = (request, process, connection)
+            self.broker.receive(request)
+
+    def answer(self, request: Request, response: Response) -> None:
+        _, process, connection = self.parked.pop(id(request))
+        self.reply(process, connection, request, response)
+
+    def reply(self, process: Process, connection: int, request: Request, response: Response) -> None:
+        if not self.lost():
+            at_ms = self.due_ms(process, 1)
+            self.kernel.at(at_ms, self.hear, process, connection, request, response, rhythm=process)
+
+    def hear(self, process: Process, connection: int, request: Request, response: Response) -> None:
+        if not process.alive or connection != process.connection:
+            return
+        if process.cut_off:
+            self.held.setdefault(process.name, []).append((self.hear, (process, connection, request, response)))
+        else:
+            process.deliver(Responded(request, response))
+
+    def cut_off(self, process: Process) -> None:
+        process.commit_batches()
+        process.cut_off = True
+        self.trace.tell(self.kernel.now_ms, "process", member=process.name, **{"is": "cut off"})
+
+    def reconnect(self, process: Process) -> None:
+        if not process.alive:
+            return
+        process.cut_off = False
+        self.trace.tell(self.kernel.now_ms, "process", member=process.name, **{"is": "connected"})
+        for action, given in self.held.pop(process.name, []):
+            self.kernel.after(self.network.latency_ms, action, *given)
+
+    def fail_over(self, down_ms: int) -> None:
+        self.broker.die()
+        self.parked.clear()
+        self.trace.tell(self.kernel.now_ms, "coordinator", **{"is": "down"})
+        for process in list(self.processes.values()):
+            process.lose_connection()
+        self.kernel.after(down_ms, self.come_back)
+
+    def come_back(self) -> None:
+        self.broker.start()
+        self.disturbed()
+        self.trace.tell(self.kernel.now_ms, "coordinator", **{"is": "up"})
+
+    # Rest
+
+    def disturbed(self) -> None:
+        self.disturbed_at_ms = self.kernel.now_ms
+
+    def plan_check(self, delay_ms: int) -> None:
+        if self.leaps and not self.checking:
+            self.checking = True
+            self.kernel.after(max(1, delay_ms), self.check, rhythm=self)
+
+    def check(self) -> None:
+        self.checking = False
+        quiet_ms = self.kernel.now_ms - self.disturbed_at_ms
+        if quiet_ms < self.window_ms:
+            self.plan_check(self.window_ms - quiet_ms)
+        elif self.at_rest():
+            self.leap()
+            self.plan_check(1)
+        else:
+            self.plan_check(LOOK_AGAIN_MS)
+
+    def at_rest(self) -> bool:
+        coordinator = self.broker.coordinator
+        return (
+            coordinator is not None
+            and all(process.at_rest for process in self.processes.values())
+            and self.build.stable(
+                coordinator, [process.machine.member_id for process in self.processes.values()], self.kernel.now_ms
+            )
+        )
+
+    def leap(self) -> None:
+        """To the next thing that is not routine."""
+        by_owner: dict[int, Process] = {}
+        by_member: dict[str, Process] = {}
+        for process in self.processes.values():
+            by_owner[id(process)] = by_owner[id(process.timers)] = process
+            by_member[process.machine.member_id] = process
+        timers, others = self.broker.timers, {id(self), id(self.broker)}
+        to_ms = self.kernel.now_ms
+
+        def shift_session(key: TimerKey) -> int | None:
+            if len(key) < 2:
+                return to_ms - now_ms  # the retention of offsets, which lasts longer than runs do
+            process = by_member.get(key[-1]) if "session" in key[0] else None
+            return None if process is None else process.shift_ms(to_ms)
+
+        def shift(owner: object, given: tuple[Any, ...]) -> int | None:
+            if owner is timers:
+                return shift_session(given[0])
+            process = by_owner.get(id(owner))
+            if process is not None:
+                return process.shift_of(given[0], to_ms) if owner is process.timers else to_ms - now_ms
+            return to_ms - now_ms if id(owner) in others else None
+
+        now_ms = self.kernel.now_ms
+        next_ms = self.kernel.next_ms(shift)
+        to_ms = self.until_ms if next_ms is None else min(next_ms, self.until_ms)
+        if to_ms <= now_ms:
+            return
+        self.sample(to_ms - 1)
+        self.broker.flush()
+        timers.leap(to_ms, shift_session)
+        self.kernel.leap(to_ms, shift)
+        self.leapt_ms = to_ms
+        for process in self.processes.values():
+            process.leap(now_ms, to_ms)
+
+    # Looking
+
+    def lag(self, now_ms: int) -> int:
+        return self.records.waiting(now_ms) + sum(process.reader.lag_at(now_ms) for process in self.processes.values())
+
+    def sample(self, until_ms: int) -> None:
+        """The points of the lag curve up to then; nothing has changed since the last event."""
+        while self.next_sample_ms <= until_ms:
+            at_ms = self.next_sample_ms
+            self.next_sample_ms += self.sample_every_ms
+            rates = [process.reader.rate for process in self.processes.values()]
+            skew = max(rates) * len(rates) / sum(rates) if any(rates) else 0
+            rate = self.records.rate * 1_000 // RECORD
+            self.trace.tell(at_ms, "lag", records=self.lag(at_ms) // RECORD, rate=rate, skew=round(skew, 3))
+
+
+def rate_at(rate: Rate, now_ms: int) -> float:
+    return next(value for at_ms, value in reversed(rate.steps) if at_ms <= now_ms)
+
+
+def grown_racks(topic: Topic, partitions: int) -> tuple[tuple[str, ...], ...] | None:
+    """New partitions continue the pattern of the old ones."""
+    if topic.racks is None:
+        return None
+    racks = tuple(topic.racks)
+    return tuple(tuple(racks[index % len(racks)]) for index in range(partitions))
+
+
+__all__ = ["Application", "Build", "Constants", "World"]
