@@ -10,7 +10,7 @@ PYTEST_ARGS ?=
 help:
 	@echo "make demo         the main job on sample data; needs Python 3.11+ only"
 	@echo "make test         lint, types, layers and every test this machine can run; lists what did not run and why"
-	@echo "make test-deep    the long proofs (MINUTES=30 against Java, RUNS=200000 of each protocol)"
+	@echo "make test-deep    the long proofs (MINUTES=30 against Java, RUNS=200000 of each protocol, SCENARIOS=10000)"
 	@echo "make bench        speed as ratios against named peers"
 	@echo "make kafka-image  a local apache/kafka image from the machine's Java and Maven, nothing pulled"
 	@echo "make format       let ruff format the code"
@@ -33,7 +33,7 @@ $(VENV)/.dev: $(VENV)/.python pyproject.toml
 	@touch $@ $(VENV)/.base
 
 demo: $(VENV)/.base
-	@$(BIN)/python examples/side_by_side.py
+	@$(BIN)/rebalance-lab compare examples/scenarios/rolling_deploy.yaml --seeds 12 --html report.html
 	@$(BIN)/python -m harness.machine
 
 test: lint unit
@@ -50,15 +50,20 @@ unit: $(VENV)/.dev
 
 MINUTES ?= 30
 RUNS ?= 200000
+SCENARIOS ?= 10000
 test-deep: $(VENV)/.dev
 	$(BIN)/python -m tests.conformance.deep --minutes $(MINUTES)
 	$(BIN)/python -m tests.protocol_v1.random_runs --runs $(RUNS) --seed 1
 	$(BIN)/python -m tests.protocol_v1_member.random_runs --runs $(RUNS) --seed 1
-	REBALANCE_LAB_RANDOM_RUNS=$(RUNS) $(BIN)/python -m pytest tests/protocol_v2/test_random_runs.py
+	$(BIN)/python -m tests.protocol_v2.random_runs --runs $(RUNS) --seed 1
+	$(BIN)/python -m tests.protocol_v2_member.random_runs --runs $(RUNS) --seed 1
+	$(BIN)/python -m tests.harness.random_scenarios --runs $(SCENARIOS) --seed 1
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.assignors
 	$(BIN)/python -m benchmarks.protocol_v1
+	$(BIN)/python -m benchmarks.protocol_v2
+	$(BIN)/python -m benchmarks.simulator
 
 kafka-image: $(VENV)/.dev
 	$(BIN)/python -m harness.brokers.local_image

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,42 @@ def console() -> Console:
     from rich.console import Console
 
     return Console(highlight=False, soft_wrap=False)
+
+
+@contextmanager
+def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
+    """On a terminal only; a pipe sees the answer and nothing else. It begins with the first news, because a bar has a
+    thread, and workers are better forked without one."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    bar = Progress(console=Console(stderr=True), transient=True)
+    task = bar.add_task(what, total=total)
+
+    def tell(done: int) -> None:
+        bar.start()
+        bar.update(task, completed=done)
+
+    try:
+        yield tell
+    finally:
+        bar.stop()
+
+
+def check_place(file: str | None) -> None:
+    """Before the work: minutes of runs should not end in a folder that does not exist."""
+    if file is not None and (Path(file).is_dir() or not Path(file).absolute().parent.is_dir()):
+        raise BadInput(f"{file}: cannot be written: {'it is a folder' if Path(file).is_dir() else 'no such folder'}")
+
+
+def write_file(file: str, text: str) -> None:
+    try:
+        Path(file).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"{file}: {error.strerror or error}") from error
 
 
 def ranges(numbers: Iterable[int]) -> str:

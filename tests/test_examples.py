@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -36,11 +37,27 @@ def test_the_readmes_table_is_the_demos() -> None:
 
 def test_the_readmes_commands_run() -> None:
     readme = (ROOT / "README.md").read_text()
-    commands = re.findall(r"^(rebalance-lab (?:assign|play) [^#<\n]*)(?:#.*)?$", readme, flags=re.MULTILINE)
-    assert len(commands) >= 3
+    kinds = "assign|play|compare|recommend|simulate"
+    commands = re.findall(rf"^(rebalance-lab (?:{kinds}) [^#<\n]*)(?:#.*)?$", readme, flags=re.MULTILINE)
+    assert len(commands) >= 6
     for command in commands:
         ended = run(sys.executable, "-m", "api.cli", *shlex.split(command)[1:])
         assert (ended.returncode, ended.stderr) == (0, ""), command
+
+
+def test_the_readmes_comparison_is_what_its_command_prints() -> None:
+    section = (ROOT / "README.md").read_text().split("## Choose a strategy")[1]
+    command = re.search(r"^rebalance-lab (compare [^#\n]*?) --html", section, flags=re.MULTILINE)
+    assert command is not None
+    wide = {**os.environ, "COLUMNS": "100"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "api.cli", *shlex.split(command[1])],
+        cwd=ROOT, env=wide, capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    printed = {line.rstrip() for line in ended.stdout.splitlines()}
+    rows = [line.rstrip() for line in section.split("```")[3].splitlines() if line.strip()]
+    assert len(rows) >= 9
+    assert [row for row in rows if row not in printed] == []  # else paste what it prints now
 
 
 def test_the_readmes_group_is_a_good_one() -> None:

@@ -21,6 +21,7 @@ def check_command(
     """True when everything promised holds."""
     from assignors.testing.check import check
     from assignors.testing.targets import load_target
+    from harness.churn import ProtocolChurn
 
     if examples < 1:
         raise BadInput(f"--examples must be at least 1, got {examples}")
@@ -28,7 +29,7 @@ def check_command(
     if replay is not None:
         return replay_command(target, replay, as_json=as_json)
     with progress_bar(examples) as progress:
-        report = check(target, examples, seed, progress=progress)
+        report = check(target, examples, seed, machines=ProtocolChurn, progress=progress)
     if as_json:
         print_json(report.to_json())
     else:
@@ -42,12 +43,13 @@ def replay_command(target: Target, text: str, *, as_json: bool) -> bool:
     from assignors.testing.check import replay
     from assignors.testing.contract import BY_NAME
     from assignors.testing.text import aligned, group_rows
+    from harness.churn import ProtocolChurn
 
     value = expect_object(decode(text if text.lstrip().startswith("{") else read_input(text)), "replay")
     name = value.get("property", "valid")
     if name not in BY_NAME:
         raise ContractError("property", f"{name!r} is no property; known: {', '.join(BY_NAME)}")
-    finding = replay(target, name, case_from_json(value))
+    finding = replay(target, name, case_from_json(value), ProtocolChurn)
     if as_json:
         print_json(
             {"property": name, "holds": finding is None, "counterexample": finding and finding.to_json(target.text)}

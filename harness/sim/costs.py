@@ -15,12 +15,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
-from harness.sim.trace import Fact, flat
+from harness.sim.trace import Fact
 from protocol_v1.effects.member import TopicPartition
 
 Row: TypeAlias = dict[str, Any]
 
-STANDS_STILL = {"paused", "cut off", "stalled"}
+STANDS_STILL = {"paused", "cut off"}
 GOES_ON = {"resumed", "connected"}
 
 
@@ -50,6 +50,8 @@ class Costs:
     requests: int
     request_bytes: int
     failed_processes: int
+    fetch_sessions_lost: float
+    """Predicted, on three brokers with default settings: FETCH_SESSION_ID_NOT_FOUND because slots do not suffice."""
 
     def row(self) -> Row:
         return asdict(self)
@@ -79,7 +81,7 @@ class Meter:
         self.lives: dict[str, int] = {}
         self.still: dict[str, int] = {}
         self.reading: dict[str, set[TopicPartition]] = {}
-        self.begun = False
+        self.begun = self.over = False
         self.moved = self.needless = self.twice = self.failed = 0
         self.stalled_ms = 0
         self.first_epoch: int | None = None
@@ -89,9 +91,14 @@ class Meter:
         self.lags: list[tuple[int, int, int]] = []
         self.skews: list[float] = []
         self.requests = self.request_bytes = 0
+        self.sessions_lost = 0.0
         self.unowned = 0
 
     def feed(self, fact: Fact) -> None:
+        """After the end everybody stops reading, which is no gap: only the sums still count."""
+        self.over = self.over or fact["fact"] == "end"
+        if self.over and fact["fact"] not in SUMS:
+            return
         self.now_ms = fact["t"]
         handler = HANDLERS.get(fact["fact"])
         if handler is not None:
@@ -135,7 +142,9 @@ class Meter:
             self.lives[name] = self.lives.get(name, 0) + 1
         elif what == "failed":
             self.failed += 1
-        if what in STANDS_STILL:
+        if what == "stalled":
+            self.stalled_ms += fact["ms"] * len(self.reading.get(name, ()))
+        elif what in STANDS_STILL:
             self.still.setdefault(name, self.now_ms)
         elif what in GOES_ON or what in ("killed", "closed", "failed"):
             self.goes_on(name)
@@ -150,8 +159,6 @@ class Meter:
         epoch = fact.get("epoch")
         if epoch is not None:
             self.epoch = max(self.epoch, epoch)
-        if self.first_epoch is None and fact["state"] == "Stable" and not self.begun:
-            self.settled_epoch = self.epoch
         if fact["state"] == "Stable" and not self.begun:
             self.first_epoch = self.epoch
 
@@ -218,6 +225,9 @@ class Meter:
         self.requests = sum(fact["count"].values())
         self.request_bytes = sum(fact["bytes"].values())
 
+    def on_fetch_sessions(self, fact: Fact) -> None:
+        self.sessions_lost = fact["lost"]
+
     # The row
 
     def finish(self) -> Costs:
@@ -247,6 +257,7 @@ class Meter:
             requests=self.requests,
             request_bytes=self.request_bytes,
             failed_processes=self.failed,
+            fetch_sessions_lost=self.sessions_lost,
         )
 
 
@@ -269,16 +280,13 @@ HANDLERS = {
     "stops": Meter.on_stops,
     "lag": Meter.on_lag,
     "requests": Meter.on_requests,
+    "fetch sessions": Meter.on_fetch_sessions,
 }
+SUMS = ("requests", "fetch sessions")
 
 
 def costs(facts: Iterable[Fact]) -> Costs:
     meter = Meter()
     for fact in facts:
-        if fact["fact"] == "end":
-            break
         meter.feed(fact)
     return meter.finish()
-
-
-__all__ = ["Costs", "Meter", "Row", "costs", "flat"]

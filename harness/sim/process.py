@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isqrt
+from random import Random
 from typing import Any, Protocol
 
 from assignors.model import Topic
@@ -97,6 +99,7 @@ class World(Protocol):
 
     kernel: Kernel
     trace: Trace
+    random: Random
     records: Records
     callbacks: Callbacks
     poison: Mapping[TopicPartition, Sequence[Poison]]
@@ -149,6 +152,9 @@ class Process:
     busy: bool = False
     starts: dict[TopicPartition, int] = field(default_factory=dict)
     """Where to begin with partitions whose committed offset is known and that are not read yet."""
+    look_ms: int = 0
+    """How late its heartbeats may be, because its heartbeat thread looks at the clock only so often."""
+    drift_ms: int = 0
     turn: int = 0
     """Counts the application's plans, so that one that was overtaken does nothing."""
     ahead: list[tuple[TopicPartition, Poison]] = field(default_factory=list)
@@ -182,8 +188,16 @@ class Process:
         return not held_up and self.machine.settled
 
     def shift_ms(self, to_ms: int) -> int:
-        """Whole heartbeats, so that the next one comes after `to_ms` when it would have come."""
-        return periods(self.machine.heartbeat_at_ms, self.machine.heartbeat_interval_ms, to_ms)
+        """Whole heartbeats, so that the next one comes after `to_ms` when it would have come, but for the drift."""
+        return periods(self.machine.heartbeat_at_ms, self.machine.heartbeat_interval_ms, to_ms) + self.drift_ms
+
+    def draw_drift(self, leap_ms: int) -> None:
+        """How far heartbeats have moved in a leap by being late a little each: a walk, from whole numbers only."""
+        if self.look_ms:
+            step_ms = isqrt(leap_ms // self.machine.heartbeat_interval_ms) * self.look_ms * 29 // 100
+            twelve = sum(self.world.random.randint(0, 1_000) for _ in range(12)) - 6_000
+            half_ms = self.machine.heartbeat_interval_ms // 2
+            self.drift_ms = max(-half_ms, min(twelve * step_ms // 1_000, half_ms))
 
     def commit_shift_ms(self, to_ms: int) -> int:
         at_ms = self.machine.auto_commit_at_ms
@@ -208,7 +222,7 @@ class Process:
 
     def leap(self, from_ms: int, to_ms: int) -> None:
         """The kernel has leapt; heartbeats and commits that were passed over are counted, and the last commit made."""
-        self.at_leap = {}
+        self.last_on_the_way = [(connection, at_ms + to_ms - from_ms) for connection, at_ms in self.last_on_the_way]
         beats_ms, commits_ms = self.shift_ms(to_ms), self.commit_shift_ms(to_ms)
         self.timers.leap(to_ms, lambda key: commits_ms if key in COMMIT_TIMERS else beats_ms)
         self.machine.leap(beats_ms, commits_ms)
@@ -217,7 +231,7 @@ class Process:
         if not self.reader.streams or not self.reader.rate:
             return
         if self.application.commits_after_processing:
-            self.at_leap = self.commit_batches()
+            self.at_leap = self.commit_batches() or self.at_leap
             return
         due_ms = self.machine.auto_commit_at_ms
         if due_ms is not None:
@@ -231,7 +245,14 @@ class Process:
 
     def brought_up_to_date(self, request: OffsetCommitRequest) -> OffsetCommitRequest:
         """A commit that a leap caught on its way must not undo the one that was made for the end of the leap."""
-        return replace(request, topics=commit_topics(self.at_leap)) if self.at_leap else request
+        offsets = {
+            (topic.name, partition.partition_index): partition.committed_offset
+            for topic in request.topics
+            for partition in topic.partitions
+        }
+        return replace(
+            request, topics=commit_topics({tp: max(offset, self.at_leap.get(tp, 0)) for tp, offset in offsets.items()})
+        )
 
     def commit_batches(self) -> dict[TopicPartition, int]:
         """For who commits after processing: whatever is done with, apart from the batch that is worked on now."""
@@ -468,6 +489,8 @@ class Process:
         moved = False
         for effect in effects:
             match effect:
+                case SetTimer(key=("tick",)) if self.look_ms:
+                    self.timers.set(effect.key, effect.delay_ms + self.world.random.randint(0, self.look_ms))
                 case SetTimer():
                     self.timers.set(effect.key, effect.delay_ms)
                 case CancelTimer():

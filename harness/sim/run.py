@@ -12,8 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
+from harness.fetch_sessions import predict
 from harness.scenario.model import Scenario
-from harness.sim.build import Strategies
+from harness.scenario.to_group import group_of
+from harness.sim.build import Strategies, parse_run_strategy
 from harness.sim.timeline import schedule
 from harness.sim.trace import Fact
 from harness.sim.world import Constants, World
@@ -28,6 +30,22 @@ class Run:
     events: int
     """That the kernel worked through."""
     cpu_s: float
+    assignment_cpu_s: float
+    """Of the leaders' assignments (the coordinator's own are a part of its work)."""
+
+
+BROKERS = 3
+
+
+def sessions_lost(scenario: Scenario, strategy: str, starts: int) -> float:
+    """What a deploy of the whole group would cost, for the part of it that this run has seen."""
+    group = group_of(scenario)
+    restarts = starts - len(group.members)
+    if restarts <= 0 or not group.members:
+        return 0.0
+    first = parse_run_strategy(strategy)
+    whole = predict([group], brokers=BROKERS, strategy=f"{first.protocol}/{first.assignors[0]}", deploys_per_day=24.0)
+    return round(whole.not_found_per_hour * restarts / len(group.members), 1)
 
 
 def simulate(
@@ -48,4 +66,6 @@ def simulate(
     schedule(world)
     world.run(scenario.duration_ms if until_ms is None else until_ms)
     world.finish()
-    return Run(scenario, strategy, seed, world.trace.facts, world.kernel.events, time.process_time() - started)
+    world.trace.tell(world.kernel.now_ms, "fetch sessions", lost=sessions_lost(scenario, strategy, world.starts))
+    cpu_s = time.process_time() - started
+    return Run(scenario, strategy, seed, world.trace.facts, world.kernel.events, cpu_s, world.assignment_cpu_s)

@@ -14,6 +14,7 @@ topic        how many partitions a topic has now
 coordinator  down, up
 lag          records that are written and not processed yet, and how unequal the members' loads are
 end          what is not read although somebody subscribes to it, and whether there was time for it to be
+fetch sessions  after the end: how many brokers are predicted to have lost for lack of slots
 requests     after the end: how many of each kind the coordinator was sent, and their bytes
 
 Start at   Trace.tell

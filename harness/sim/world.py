@@ -10,6 +10,7 @@ Start at   World.run
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
@@ -19,7 +20,7 @@ from assignors.model import Topic
 from harness.scenario.model import Callbacks, MemberSpec, Network, Poison, Rate, Scenario, TopicSpec
 from harness.sim.broker import Broker, Coordinator
 from harness.sim.kernel import Kernel
-from harness.sim.process import Application, Machine, Process, options
+from harness.sim.process import Machine, Process, options
 from harness.sim.records import RECORD, Records, per_ms
 from harness.sim.trace import Fact, Trace, by_topic, offsets_by_topic
 from protocol_v1.effects import TimerKey
@@ -31,8 +32,9 @@ from protocol_v1.effects.member import (
     TopicPartition,
 )
 from protocol_v1.errors import Error
+from protocol_v1.member import Member as ClassicMember
 from protocol_v1.member_commits import commit_topics
-from protocol_v1.messages import OffsetCommitRequest, Request, Response
+from protocol_v1.messages import JoinGroupResponse, OffsetCommitRequest, Request, Response
 from protocol_v1.records import OffsetCommit
 
 GROUP = "g"
@@ -49,6 +51,9 @@ class Constants:
 
     append_ms: int = 2
     """Until a record of the coordinator is durable."""
+    heartbeat_look_ms: int = 100
+    """A classic Java consumer's heartbeat thread looks at the clock only so often (retry.backoff.ms): every heartbeat
+    is late by up to that, and members that began together drift apart."""
     start_spread_ms: int = 1_000
     """Processes that are started together come up within so long: drawn for each."""
     restart_failed_ms: int = 10_000
@@ -122,6 +127,10 @@ class World:
         self.parked: dict[int, tuple[Request, Process, int]] = {}
         """By identity: a coordinator answers with the very request that it was given."""
         self.held: dict[str, list[tuple[Callable[..., None], tuple[Any, ...]]]] = {}
+        self.assignment_cpu_s = 0.0
+        """Of the leaders; measured, so it is not a part of the trace."""
+        self.starts = 0
+        """Processes, again and again."""
         self.removed: set[int] = set()
         self.timeline_over_ms = 0
         """When the timeline, or a step of it, last did something."""
@@ -245,6 +254,9 @@ class World:
         instance_id = self.build.instance_id(spec, name)
         now_ms = self.kernel.now_ms
         process = self.processes[name] = Process(name, spec, machine, options(settings), self, now_ms, instance_id)
+        if isinstance(machine, ClassicMember):
+            process.look_ms = self.constants.heartbeat_look_ms
+        self.starts += 1
         self.disturbed()
         process.start(dict(self.topics))
 
@@ -364,6 +376,10 @@ class World:
             return
         if process.cut_off:
             self.held.setdefault(process.name, []).append((self.hear, (process, connection, request, response)))
+        elif isinstance(response, JoinGroupResponse) and response.members:
+            started = time.process_time()
+            process.deliver(Responded(request, response))
+            self.assignment_cpu_s += time.process_time() - started
         else:
             process.deliver(Responded(request, response))
 
@@ -453,6 +469,8 @@ class World:
         to_ms = self.until_ms if next_ms is None else min(next_ms, self.until_ms)
         if to_ms <= now_ms:
             return
+        for process in self.processes.values():
+            process.draw_drift(to_ms - now_ms)
         self.sample(to_ms - 1)
         self.broker.flush()
         timers.leap(to_ms, shift_session)
@@ -487,6 +505,3 @@ def grown_racks(topic: Topic, partitions: int) -> tuple[tuple[str, ...], ...] | 
         return None
     racks = tuple(topic.racks)
     return tuple(tuple(racks[index % len(racks)]) for index in range(partitions))
-
-
-__all__ = ["Application", "Build", "Constants", "World"]

@@ -142,7 +142,9 @@ def test_the_wheel_holds_what_the_page_is_made_of(tmp_path: Path) -> None:
     hatchling = pytest.importorskip("hatchling.builders.wheel", reason="hatchling is not installed")
     (built,) = hatchling.WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     names = zipfile.ZipFile(built).namelist()
-    assert {f"harness/report/{name}" for name in ("page.html", "style.css", "script.js")} <= set(names)
+    assert {f"harness/report/{name}" for name in ("page.html", "style.css", "runs.js", "draw.js", "page.js")} <= set(
+        names
+    )
 
 
 # In a browser

@@ -1,0 +1,240 @@
+"""`rebalance-lab compare`: strategies on one scenario, as a table, as JSON, or as a web page."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from api.terminal import check_place, console, print_json, progress_bar, read_input, write_file
+from assignors.json_contract import ContractError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from harness.compare import Comparison, Ranked
+    from harness.intervals import Interval
+    from harness.runs import Sample
+    from harness.scenario.model import Scenario
+
+COLUMNS: Mapping[str, tuple[str, str]] = {
+    "unowned_s": ("without\nan owner", "s"),
+    "unowned_longest_s": ("longest\ngap", "s"),
+    "stalled_s": ("owner\nstuck", "s"),
+    "behind_s": ("behind", "s"),
+    "moved": ("moved", ""),
+    "needless_revocations": ("given up\nneedlessly", ""),
+    "read_twice": ("read\ntwice", ""),
+    "rebalances": ("rebal-\nances", ""),
+}
+"""The costs of the table, most telling first: on a narrow terminal the last are left out."""
+
+
+def compare_command(
+    file: str,
+    *,
+    strategies: str | None,
+    seeds: int,
+    weights: str | None,
+    html: str | None,
+    jobs: int | None,
+    as_json: bool,
+) -> bool:
+    """True when every run got through."""
+    check_place(html)
+    comparison = comparison_of(file, strategies=strategies, seeds=seeds, weights=weights, jobs=jobs)
+    if html is not None:
+        command = command_line("compare", file, strategies=strategies, seeds=seeds, weights=weights, html=html)
+        write_report(comparison, html, command=command, jobs=jobs)
+    if as_json:
+        print_json(comparison.to_json())
+    else:
+        show(comparison, file)
+        if html is not None:
+            console().print(f"written: {html}", markup=False)
+    return not comparison.broken
+
+
+def comparison_of(
+    file: str, *, strategies: str | None, seeds: int, weights: str | None, jobs: int | None
+) -> Comparison:
+    """From a scenario by running it, or from a saved comparison by reading it."""
+
+    from harness.saved_runs import is_comparison, read_comparison
+    from harness.scenario.documents import decode_document
+    from harness.scenario.reading import parse_scenario
+    from harness.weights import parse_weights
+
+    chosen = parse_weights(weights)
+    data = decode_document(read_input(file))
+    if is_comparison(data):
+        if strategies is not None:
+            raise ContractError("--strategies", "a saved comparison has its own; name a scenario to run others")
+        saved = read_comparison(data)
+        return saved if weights is None else saved.weighted(chosen)
+    return run_comparison(parse_scenario(data), strategies=strategies, seeds=seeds, weights=chosen, jobs=jobs)
+
+
+def run_comparison(
+    scenario: Scenario, *, strategies: str | None, seeds: int, weights: Mapping[str, float], jobs: int | None
+) -> Comparison:
+    from harness.compare import MOST_SEEDS, checked_strategies, compare, split_strategies, usual_strategies
+
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise ContractError("--seeds", f"must be between 1 and {MOST_SEEDS:,}, got {seeds}")
+    if jobs is not None and jobs < 1:
+        raise ContractError("--jobs", f"must be at least 1, got {jobs}")
+    chosen = None if strategies is None else checked_strategies(split_strategies(strategies))
+    total = len(chosen or usual_strategies(scenario)[0]) * seeds
+    with progress_bar("runs", total) as progress:
+        return compare(scenario, chosen, range(1, seeds + 1), weights=weights, jobs=jobs, progress=progress)
+
+
+def write_report(comparison: Comparison, file: str, *, command: str, jobs: int | None) -> None:
+    from harness.report.page import report_page
+
+    with progress_bar("drawing", len(comparison.strategies)) as progress:
+        page = report_page(comparison, command=command, jobs=jobs, progress=progress)
+    write_file(file, page)
+
+
+def command_line(command: str, file: str, **options: object) -> str:
+    """What was asked, as one could type it again."""
+    parts = ["rebalance-lab", command, file]
+    for name, value in options.items():
+        if value is not None:
+            parts += [f"--{name}", str(value)]
+    return shlex.join(parts)
+
+
+def show(comparison: Comparison, file: str) -> None:
+    from harness.units import duration_text
+    from harness.weights import weights_text
+
+    out = console()
+    runs = f"{len(comparison.strategies)} strategies, {len(comparison.seeds)} seeds each"
+    length = duration_text(comparison.scenario.duration_ms)
+    out.print(f"[bold]{escaped(comparison.scenario.name)}[/bold], {length}: {runs}", soft_wrap=True)
+    for note in comparison.notes:
+        out.print(f"note: {note}", markup=False, style="yellow", soft_wrap=True)
+    out.print(table(comparison, out.width))
+    out.print(
+        f"cost: 1 = one partition standing still for one second; {weights_text(comparison.weights)}",
+        style="dim",
+        markup=False,
+        soft_wrap=True,
+    )
+    out.print(f"(low to high) is {interval_words(comparison)}", style="dim", markup=False, soft_wrap=True)
+    for line in trouble(comparison, file):
+        out.print(line, style="red", markup=False, soft_wrap=True)
+
+
+def interval_words(comparison: Comparison) -> str:
+    from harness.intervals import confidence_of
+
+    if confidence_of(len(comparison.seeds)) < 0.95:
+        return f"the range of {len(comparison.seeds)} seeds; six or more give a 95 % interval of the median"
+    against = f"; differences are seed by seed against {comparison.reference}" if comparison.reference else ""
+    return f"a 95 % interval of the median{against}"
+
+
+def table(comparison: Comparison, width: int) -> RenderableType:
+    from rich import box
+    from rich.table import Table
+
+    ranking = comparison.ranking
+    narrow = width < 120
+    against = "now" if comparison.present == comparison.reference else "the best"
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True)
+    made.add_column("", justify="right", no_wrap=True, min_width=1)
+    made.add_column("strategy", no_wrap=True)
+    made.add_column("cost\n(low to high)", justify="right", no_wrap=True)
+    made.add_column(f"against\n{against}", justify="right", no_wrap=True)
+    first = (
+        [one.strategy for one in ranking],
+        ["(low to high)", *map(score_text, ranking)],
+        ["the best", *(against_text(one, narrow) for one in ranking)],
+    )
+    left = width - 5 - sum(2 + max(map(len, cells)) for cells in first)
+    names = []
+    for name, (title, _) in COLUMNS.items():
+        # A column that says 0 for everybody says nothing.
+        if not any(one.costs and one.costs[name].high for one in ranking):
+            continue
+        left -= 2 + max(map(len, [*title.split("\n"), *(cell(one, name) for one in ranking)]))
+        if left < 0:
+            break
+        names.append(name)
+        made.add_column(title, justify="right", no_wrap=True)
+    for one in ranking:
+        rank = "-" if one.rank is None else str(one.rank)
+        style = "red" if one.rank is None else "bold" if one.rank == 1 else ""
+        made.add_row(
+            rank,
+            one.strategy,
+            score_text(one),
+            against_text(one, narrow),
+            *(cell(one, name) for name in names),
+            style=style,
+        )
+    return made
+
+
+def score_text(one: Ranked) -> str:
+    if one.rank is None:
+        return f"broken in {len(one.broken)}"
+    return spread_text(one.score)
+
+
+def against_text(one: Ranked, narrow: bool) -> str:
+    if one.against is None:
+        return ""
+    return figure(one.against.median, signed=True) if narrow else spread_text(one.against, signed=True)
+
+
+def spread_text(interval: Interval | None, *, signed: bool = False) -> str:
+    if interval is None:
+        return ""
+    shown = [figure(value, signed=signed) for value in (interval.median, interval.low, interval.high)]
+    return f"{shown[0]} ({shown[1]} to {shown[2]})"
+
+
+def cell(one: Ranked, name: str) -> str:
+    return f"{figure(one.costs[name].median)} {COLUMNS[name][1]}".rstrip() if one.costs else ""
+
+
+def figure(value: float, *, signed: bool = False) -> str:
+    from harness.words import number
+
+    return ("+" if signed and value > 0 else "") + number(value)
+
+
+def trouble(comparison: Comparison, file: str) -> list[str]:
+    """What went wrong, with the command that shows it again."""
+    lines = []
+    for one in comparison.ranking:
+        if one.broken:
+            first = one.broken[0]
+            lines.append(f"{one.strategy}, seed {first.seed}: {first.broken}")
+            lines.append(f"  again: {replay(file, first)}")
+        if one.failed_processes:
+            runs = sum(1 for run in comparison.by_strategy[one.strategy].values() if failed(run))
+            lines.append(
+                f"{one.strategy}: processes ended with an exception {one.failed_processes} times, in {runs} of "
+                f"{len(comparison.seeds)} runs"
+            )
+    return lines
+
+
+def failed(run: Sample) -> bool:
+    return run.costs is not None and run.costs["failed_processes"] > 0
+
+
+def replay(file: str, run: Sample) -> str:
+    return command_line("simulate", file, strategy=run.strategy, seed=run.seed, show="events")
+
+
+def escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

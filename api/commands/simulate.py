@@ -1,0 +1,240 @@
+"""`rebalance-lab simulate`: one run, looked at: who owns what at a moment, what happened, what it cost."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from api.terminal import check_place, console, print_json, read_input, share_text, write_file
+from assignors.json_contract import ContractError
+
+if TYPE_CHECKING:
+    from harness.runs import Watched
+    from harness.scenario.model import Scenario
+    from harness.timelines import Timelines
+
+VIEWS = ("ownership", "costs", "events")
+LANE = 72
+"""Characters of a lane: each is one stretch of time."""
+MOST_LANES = 40
+DIGITS = "·123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def simulate_command(
+    file: str | None,
+    *,
+    strategy: str | None,
+    seed: int,
+    until: str | None,
+    show: Sequence[str] | None,
+    trace: str | None,
+    schema: bool,
+    as_json: bool,
+) -> bool:
+    """True when no invariant was broken."""
+    if schema:
+        from harness.scenario.schema import schema_text
+
+        sys.stdout.write(schema_text())
+        return True
+    if file is None:
+        raise ContractError("SCENARIO", "is missing: name a file, or - for standard input")
+    from harness.compare import checked_strategies
+    from harness.runs import watched_run
+    from harness.scenario.documents import decode_document
+    from harness.scenario.reading import parse_scenario
+    from harness.sim.trace import lines
+    from harness.timelines import timelines
+
+    check_place(trace)
+    views = checked_views(show)
+    scenario = parse_scenario(decode_document(read_input(file)))
+    chosen = strategy or scenario.strategy
+    if chosen is None:
+        raise ContractError("--strategy", "is missing, and the scenario names none")
+    (chosen,) = checked_strategies([chosen], "--strategy")
+    if seed < 0:
+        raise ContractError("--seed", f"must not be negative, got {seed}")
+    until_ms = until_of(until, scenario)
+    run = watched_run(scenario, chosen, seed, until_ms)
+    if trace is not None:
+        write_file(trace, "".join(f"{line}\n" for line in lines(run.facts)))
+    drawn = timelines(run.facts)
+    if as_json:
+        print_json(as_data(scenario, chosen, seed, run, drawn, views))
+    else:
+        print_views(scenario, chosen, seed, run, drawn, views or (("ownership",) if until else ("costs", "ownership")))
+    if run.broken is not None:
+        from api.commands.compare import command_line
+
+        again = command_line("simulate", file, strategy=chosen, seed=seed, until=f"{drawn.end_ms}ms", show="events")
+        sys.stderr.write(f"broken: {run.broken}, seed {seed}\nagain: {again}\n")
+    return run.broken is None
+
+
+def checked_views(show: Sequence[str] | None) -> tuple[str, ...]:
+    for one in show or ():
+        if one not in VIEWS:
+            raise ContractError("--show", f"expected {', '.join(VIEWS[:-1])} or {VIEWS[-1]}, got {one!r}")
+    return tuple(dict.fromkeys(show or ()))
+
+
+def until_of(text: str | None, scenario: Scenario) -> int | None:
+    from harness.units import duration_ms, duration_text
+
+    if text is None:
+        return None
+    try:
+        until_ms = duration_ms(text)
+    except ValueError as error:
+        raise ContractError("--until", str(error)) from None
+    if until_ms > scenario.duration_ms:
+        raise ContractError("--until", f"{text} is after the scenario's end, {duration_text(scenario.duration_ms)}")
+    return until_ms
+
+
+def as_data(
+    scenario: Scenario, strategy: str, seed: int, run: Watched, drawn: Timelines, views: Sequence[str]
+) -> dict[str, Any]:
+    """What --show names; all of it without."""
+    broken = run.broken
+    data: dict[str, Any] = {
+        "scenario": scenario.name,
+        "strategy": strategy,
+        "seed": seed,
+        "until_ms": drawn.end_ms,
+        "broken": broken and {"invariant": broken.invariant, "at_ms": broken.now_ms, "what": str(broken)},
+    }
+    if not views or "costs" in views:
+        data["costs"] = run.costs.row()
+    if not views or "ownership" in views:
+        owners = drawn.owners_at(drawn.end_ms)
+        data["ownership"] = {
+            member: {"is": drawn.what_at(member, drawn.end_ms), "partitions": share} for member, share in owners.items()
+        }
+        data["unowned"] = drawn.unowned_at(drawn.end_ms)
+    if not views or "events" in views:
+        data["events"] = [{"at_ms": one.at_ms, "kind": one.kind, "what": one.text} for one in drawn.happenings]
+    return data
+
+
+def print_views(
+    scenario: Scenario, strategy: str, seed: int, run: Watched, drawn: Timelines, views: Sequence[str]
+) -> None:
+    out = console()
+    out.print(f"{scenario.name}, {strategy}, seed {seed}, at {clock(drawn.end_ms)}", style="bold", markup=False)
+    for view in views:
+        if view == "costs":
+            print_costs(run)
+        elif view == "ownership":
+            print_lanes(drawn)
+            print_ownership(drawn)
+        else:
+            print_events(drawn)
+
+
+def print_costs(run: Watched) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from harness.words import WORDS
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
+    table.add_column("cost")
+    table.add_column("figure", justify="right")
+    for name, value in run.costs.row().items():
+        table.add_row(WORDS[name].title, WORDS[name].figure(value))
+    if run.assignment_cpu_ms:
+        table.add_row("Leaders' assignments", f"{run.assignment_cpu_ms:g} ms CPU here")
+    console().print(table)
+
+
+def print_ownership(drawn: Timelines) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("member", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column(f"reads at {clock(drawn.end_ms)}", overflow="fold")
+    for member, share in drawn.owners_at(drawn.end_ms).items():
+        what = drawn.what_at(member, drawn.end_ms)
+        table.add_row(member, "" if what == "running" else what or "gone", share_text(share) or "-")
+    unowned = drawn.unowned_at(drawn.end_ms)
+    if unowned:
+        table.add_row("nobody", "", share_text(unowned), style="red")
+    console().print(table)
+
+
+def print_lanes(drawn: Timelines) -> None:
+    """A lane a member: how many partitions it read in each stretch; above them how many nobody did, at the worst."""
+    from rich.text import Text
+
+    out = console()
+    names = max(map(len, ["nobody", *drawn.members]), default=6)
+    lane = min(LANE, max(20, out.width - names - 3))
+    step_ms = max(1, -(-drawn.end_ms // lane))
+    marks = [" "] * lane
+    for one in drawn.happenings:
+        if one.kind == "event":
+            marks[min(lane - 1, one.at_ms // step_ms)] = "▼"
+    rows = [("", "".join(marks), "yellow")]
+    if drawn.gaps:
+        rows.append(("nobody", worst_lane(drawn, step_ms, lane), "red"))
+    rows += [(member, member_lane(drawn, member, step_ms), "") for member in drawn.members[:MOST_LANES]]
+    if len(drawn.members) > MOST_LANES:
+        rows.append(("...", f"{len(drawn.members) - MOST_LANES} more members", "dim"))
+    rows.append(("", f"{'0':<{lane - 12}}{clock(drawn.end_ms):>12}", "dim"))
+    for name, text, style in rows:
+        out.print(Text(f"{name:{names}}  {text.rstrip()}", style=style), soft_wrap=True)
+    legend = f"a character is {step_ms / 1000:g} s and says how many partitions are read; ▼ the timeline"
+    out.print(Text(legend, style="dim"), soft_wrap=True)
+
+
+def member_lane(drawn: Timelines, member: str, step_ms: int) -> str:
+    """At the end of each stretch; blank where the process does not run."""
+    spans = [span for span in drawn.reads if span.member == member]
+    marks = []
+    for at_ms in range(step_ms, drawn.end_ms + step_ms, step_ms):
+        now_ms = min(at_ms, drawn.end_ms)
+        count = sum(len(span.partitions) for span in drawn.at(spans, now_ms))
+        marks.append(digit(count) if count or drawn.what_at(member, now_ms) else " ")
+    return "".join(marks)
+
+
+def worst_lane(drawn: Timelines, step_ms: int, lane: int) -> str:
+    """Gaps are short: a stretch shows the most there were at once in it, so that none is overlooked."""
+    changes: list[tuple[int, int]] = []
+    for gap in drawn.gaps:
+        changes += [(gap.start_ms, len(gap.partitions)), (gap.end_ms, -len(gap.partitions))]
+    worst = [0] * lane
+    now, last = 0, 0
+    for at_ms, change in sorted(changes):
+        for i in range(min(lane - 1, last // step_ms), min(lane - 1, at_ms // step_ms) + 1):
+            worst[i] = max(worst[i], now)
+        now, last = now + change, at_ms
+    return "".join(digit(count) if count else " " for count in worst)
+
+
+def digit(count: int) -> str:
+    return DIGITS[count] if count < len(DIGITS) else "#"
+
+
+def print_events(drawn: Timelines) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("at", justify="right", no_wrap=True)
+    table.add_column("what", overflow="fold")
+    for one in drawn.happenings:
+        table.add_row(clock(one.at_ms), one.text, style="yellow" if one.kind == "event" else "")
+    console().print(table)
+
+
+def clock(ms: int) -> str:
+    minutes, rest = divmod(ms, 60_000)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{rest / 1000:06.3f}"
+    return f"{hours}:{minutes:02}:{seconds}" if hours else f"{minutes}:{seconds}"

@@ -1,0 +1,92 @@
+"""What one should know before taking a strategy; only what applies to it and to the scenario."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from assignors.model import Group, Member, Topic
+from assignors.strategies import Strategy
+from harness.compare import Comparison
+from harness.scenario.model import RollingRestart, Scenario
+from harness.scenario.strategy_lists import parse_strategies
+from harness.units import duration_text
+
+CLASSIC_SESSION_MS = 45_000
+CONSUMER_SESSION_MS = 45_000
+
+
+def cautions(comparison: Comparison, strategy: str) -> Iterator[str]:
+    chosen = parse_strategies(strategy)[0]
+    scenario = comparison.scenario
+    if chosen.static:
+        yield from static_cautions(chosen, scenario)
+    if chosen.protocol == "consumer":
+        yield from consumer_cautions(scenario)
+    if chosen.protocol == "classic" and chosen.assignor in ("range", "roundrobin", "sticky"):
+        yield "Eager: every rebalance takes all partitions from all members, also where nothing moves."
+    for one in comparison.ranking:
+        if one.strategy == strategy and one.failed_processes:
+            yield f"Processes ended with an exception {one.failed_processes} times in these runs: see what raised."
+        elif one.broken:
+            yield f"{one.strategy} did not get through every run and was left out of the choice."
+
+
+def session_ms(strategy: Strategy, scenario: Scenario) -> int:
+    if strategy.protocol == "consumer":
+        return int(scenario.broker.get("group.consumer.session.timeout.ms", CONSUMER_SESSION_MS))
+    return int(scenario.client.get("session.timeout.ms", CLASSIC_SESSION_MS))
+
+
+def static_cautions(strategy: Strategy, scenario: Scenario) -> Iterator[str]:
+    session = duration_text(session_ms(strategy, scenario))
+    yield (
+        f"Static membership: nobody takes over from a member that crashed or was stopped for good before its session "
+        f"ends ({session}); until then its partitions stand still."
+    )
+    if strategy.protocol == "consumer":
+        yield (
+            "KIP-848: a static member that was killed and is back before its session ended is refused "
+            f"(UNRELEASED_INSTANCE_ID, fatal for the Java client) for up to {session}: let processes close, or start "
+            "them again until they get in."
+        )
+    if any(isinstance(event, RollingRestart) and event.surge for event in scenario.timeline):
+        yield (
+            "The new pod starts before the old one stops (surge), so it cannot have the old one's group.instance.id: "
+            "static membership is for StatefulSets."
+        )
+
+
+def consumer_cautions(scenario: Scenario) -> Iterator[str]:
+    set_here = [name for name in ("session.timeout.ms", "heartbeat.interval.ms") if name in scenario.client]
+    if set_here:
+        yield (
+            f"{' and '.join(set_here)} of the clients mean nothing in the consumer protocol: the broker's "
+            "group.consumer.session.timeout.ms and group.consumer.heartbeat.interval.ms hold there, and held in these "
+            "runs."
+        )
+    yield (
+        "In the consumer protocol a partition that moves waits for heartbeats, every "
+        f"{duration_text(int(scenario.broker.get('group.consumer.heartbeat.interval.ms', 5_000)))} here "
+        "(group.consumer.heartbeat.interval.ms, or consumer.heartbeat.interval.ms for one group)."
+    )
+
+
+def fetch_session_caution(scenario: Scenario, brokers: int, strategy: str) -> str | None:
+    """Whether the brokers' fetch session slots suffice for this group alone."""
+    from harness.fetch_sessions import predict, warning
+
+    topics = {topic.name: Topic(topic.partitions) for topic in scenario.topics}
+    members = {member.name: Member(subscribed(member.topics, member.pattern, topics)) for member in scenario.members}
+    first = parse_strategies(strategy)[0]
+    prediction = predict(
+        [Group(topics, members)],
+        brokers=brokers,
+        replication=min(3, brokers),
+        strategy=f"{first.protocol}/{first.assignor}",
+    )
+    return warning(prediction)
+
+
+def subscribed(topics: tuple[str, ...], pattern: str | None, known: Iterable[str]) -> tuple[str, ...]:
+    return topics if pattern is None else tuple(topic for topic in known if re.fullmatch(pattern, topic))

@@ -1,0 +1,182 @@
+"""Many runs of one scenario, on all cores, and one flat row for each.
+
+Given      a scenario, strategies and seeds: every strategy meets the same seeds, so that runs come in pairs
+Returns    a Sample for each pair, in that order however the work was spread
+Ends       a run that breaks an invariant or fails is a Sample that says so; Ctrl-C ends the workers, and a parent that
+           is killed is noticed by them
+Start at   run_all
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.context
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from assignors.interface import AssignorError
+from harness.scenario.model import Scenario
+from harness.sim.costs import Costs, Meter, Row
+from harness.sim.invariants import Broken, Checker
+from harness.sim.run import simulate
+from harness.sim.trace import Fact
+
+T = TypeVar("T")
+Progress = Callable[[int], None]
+"""Told how many runs are done."""
+
+NOT_KEPT = "durable"
+"""The one kind of fact that is only whispered: a trace does not hold it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One run, as far as a comparison needs it."""
+
+    strategy: str
+    seed: int
+    costs: Row | None = None
+    """None where the run did not get to its end."""
+    broken: str | None = None
+    """Which invariant, or what was raised."""
+    broken_at_ms: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """A flat row."""
+        row: dict[str, Any] = {"strategy": self.strategy, "seed": self.seed}
+        if self.broken is not None:
+            return {**row, "broken": self.broken, "broken_at_ms": self.broken_at_ms}
+        return {**row, **(self.costs or {})}
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A run with its facts, up to where it broke if it did."""
+
+    facts: list[Fact]
+    costs: Costs
+    broken: Broken | None
+    assignment_cpu_ms: float | None = None
+    """Measured: the one figure that is not the same each time."""
+
+
+def watched_run(scenario: Scenario, strategy: str, seed: int, until_ms: int | None = None) -> Watched:
+    facts: list[Fact] = []
+    checker, meter = Checker(), Meter()
+
+    def watch(fact: Fact) -> None:
+        if fact["fact"] != NOT_KEPT:
+            facts.append(fact)
+        meter.feed(fact)
+        checker.feed(fact)
+
+    try:
+        run = simulate(scenario, strategy, seed, until_ms=until_ms, watch=watch)
+    except Broken as error:
+        return Watched(facts, meter.finish(), error)
+    return Watched(facts, meter.finish(), None, round(run.assignment_cpu_s * 1_000, 1))
+
+
+def sample(scenario: Scenario, strategy: str, seed: int) -> Sample:
+    """Never raises for what a run does: one bad strategy must not take the others' results with it."""
+    try:
+        run = watched_run(scenario, strategy, seed)
+    except AssignorError as error:
+        return Sample(strategy=strategy, seed=seed, broken=f"the assignor failed: {error}")
+    except Exception as error:  # noqa: BLE001 - shown with its seed, as a broken invariant is
+        return Sample(strategy=strategy, seed=seed, broken=f"the run failed: {type(error).__name__}: {error}")
+    if run.broken is not None:
+        return Sample(strategy=strategy, seed=seed, broken=str(run.broken), broken_at_ms=run.broken.now_ms)
+    return Sample(strategy=strategy, seed=seed, costs=run.costs.row())
+
+
+def run_all(
+    scenario: Scenario,
+    strategies: Sequence[str],
+    seeds: Sequence[int],
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> list[Sample]:
+    pairs = [(strategy, seed) for strategy in strategies for seed in seeds]
+    return spread(sample, scenario, pairs, jobs=jobs, progress=progress)
+
+
+def spread(
+    work: Callable[[Scenario, str, int], T],
+    scenario: Scenario,
+    pairs: Sequence[tuple[str, int]],
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> list[T]:
+    """`work` for each pair of a strategy and a seed; results in the order of the pairs."""
+    told = progress or (lambda done: None)
+    workers = min(jobs or cores(), len(pairs))
+    if workers <= 1:
+        results = []
+        for strategy, seed in pairs:
+            results.append(work(scenario, strategy, seed))
+            told(len(results))
+        return results
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(workers, mp_context=context(), initializer=settle_in, initargs=(scenario,))
+    try:
+        futures = [submit(pool, work, *pair) for pair in pairs]
+        for done, future in enumerate(as_completed(futures), start=1):
+            future.result()
+            told(done)
+    except BaseException:
+        # Not `with pool`: its end would wait for every run that was asked for.
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - before:
+            child.terminate()
+            child.join()
+        raise
+    pool.shutdown()
+    return [future.result() for future in futures]
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def submit(pool: ProcessPoolExecutor, work: Callable[[Scenario, str, int], T], strategy: str, seed: int) -> Future[T]:
+    return pool.submit(in_worker, work, strategy, seed)
+
+
+def context() -> multiprocessing.context.BaseContext:
+    """Forked workers need not import anything again, but a fork copies locks that other threads hold."""
+    alone = sys.platform == "linux" and threading.active_count() == 1
+    return multiprocessing.get_context("fork" if alone else "spawn")
+
+
+# In a worker
+
+_scenario: Scenario | None = None
+
+
+def settle_in(scenario: Scenario) -> None:
+    """The scenario travels once. Ctrl-C is the parent's to handle; a parent that vanishes ends its workers."""
+    global _scenario
+    _scenario = scenario
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+def end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def in_worker(work: Callable[[Scenario, str, int], T], strategy: str, seed: int) -> T:
+    assert _scenario is not None
+    return work(_scenario, strategy, seed)

@@ -1,0 +1,282 @@
+"""A trace as intervals: who read what from when to when, who stood still, which partitions nobody read.
+
+Given      the facts of a run
+Returns    Timelines: what a chart draws, and what `at` answers about one moment
+Gaps       counted as costs.py counts them: from a partition's first owner or the first event on, whichever is earlier
+Start at   timelines, Timelines.owners_at
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.sim.trace import Fact, by_topic, flat
+from protocol_v1.effects.member import TopicPartition
+
+DOWN = ("killed", "closed", "failed")
+STILL = {"paused": "paused", "cut off": "cut off", "stalled": "held up by a record"}
+GOES_ON = ("resumed", "connected")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """Partitions `first` to `last` of a topic, read by a member, or by nobody where it is None."""
+
+    start_ms: int
+    end_ms: int
+    topic: str
+    first: int
+    last: int
+    member: str = ""
+
+    @property
+    def partitions(self) -> range:
+        return range(self.first, self.last + 1)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class State:
+    """A process that runs, or in which way it stands still."""
+
+    start_ms: int
+    end_ms: int
+    member: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    at_ms: int
+    kind: str
+    """event, process, group, coordinator or topic: the facts' own kinds."""
+    text: str
+
+
+@dataclass(slots=True)
+class Timelines:
+    end_ms: int = 0
+    members: list[str] = field(default_factory=list)
+    """In the order in which they first started."""
+    topics: dict[str, int] = field(default_factory=dict)
+    """With the most partitions each ever had."""
+    reads: list[Span] = field(default_factory=list)
+    gaps: list[Span] = field(default_factory=list)
+    states: list[State] = field(default_factory=list)
+    happenings: list[Happening] = field(default_factory=list)
+    lags: list[tuple[int, int]] = field(default_factory=list)
+
+    def owners_at(self, now_ms: int) -> dict[str, dict[str, list[int]]]:
+        """Of those who run then; at the very end that is what was still read."""
+        running = [one for one in self.members if self.what_at(one, now_ms)]
+        found: dict[str, list[TopicPartition]] = {member: [] for member in running}
+        for span in self.at(self.reads, now_ms):
+            found.setdefault(span.member, []).extend((span.topic, index) for index in span.partitions)
+        return {member: by_topic(partitions) for member, partitions in found.items()}
+
+    def unowned_at(self, now_ms: int) -> dict[str, list[int]]:
+        return by_topic((span.topic, index) for span in self.at(self.gaps, now_ms) for index in span.partitions)
+
+    def what_at(self, member: str, now_ms: int) -> str:
+        """`running`, or the way in which it stands still; empty where it does not run."""
+        found = [state.what for state in self.states if state.member == member and self.holds(state, now_ms)]
+        return max(found, key=lambda what: what != "running", default="")
+
+    def holds(self, span: Span | State, now_ms: int) -> bool:
+        return span.start_ms <= now_ms < span.end_ms or (now_ms == self.end_ms == span.end_ms)
+
+    def at(self, spans: Sequence[Span], now_ms: int) -> Iterator[Span]:
+        return (span for span in spans if self.holds(span, now_ms))
+
+
+class Reader:
+    """Takes facts in order; what is open at the end is closed there."""
+
+    def __init__(self) -> None:
+        self.lines = Timelines()
+        self.now_ms = 0
+        self.open: dict[tuple[str, TopicPartition], int] = {}
+        self.readers: dict[TopicPartition, set[str]] = {}
+        self.unread: dict[TopicPartition, int] = {}
+        self.counted: set[TopicPartition] = set()
+        self.running: dict[str, int] = {}
+        self.still: dict[tuple[str, str], int] = {}
+        self.begun = False
+        self.reads: list[tuple[int, int, str, int, str]] = []
+        self.gaps: list[tuple[int, int, str, int, str]] = []
+
+    def feed(self, fact: Fact) -> None:
+        self.now_ms = fact["t"]
+        match fact["fact"]:
+            case "reads":
+                self.on_reads(fact["member"], flat(fact["partitions"]))
+            case "stops":
+                self.on_stops(fact["member"], flat(fact["partitions"]))
+            case "topic":
+                self.on_topic(fact["topic"], fact["partitions"])
+            case "process":
+                self.on_process(fact["member"], fact["is"], fact.get("ms", 0))
+            case "lag":
+                self.lines.lags.append((fact["t"], fact["records"]))
+            case "event" if not self.begun:
+                self.begun = True
+                for tp in self.readers:
+                    self.count(tp)
+        text = in_words(fact)
+        if text:
+            self.lines.happenings.append(Happening(self.now_ms, fact["fact"], text))
+
+    def on_reads(self, member: str, partitions: Iterable[TopicPartition]) -> None:
+        for tp in partitions:
+            self.open.setdefault((member, tp), self.now_ms)
+            self.readers.setdefault(tp, set()).add(member)
+            self.counted.add(tp)
+            self.end_gap(tp)
+
+    def on_stops(self, member: str, partitions: Iterable[TopicPartition]) -> None:
+        for tp in partitions:
+            since_ms = self.open.pop((member, tp), None)
+            if since_ms is not None and since_ms < self.now_ms:
+                self.reads.append((since_ms, self.now_ms, tp[0], tp[1], member))
+            readers = self.readers.get(tp, set())
+            readers.discard(member)
+            if not readers and tp in self.counted:
+                self.unread.setdefault(tp, self.now_ms)
+
+    def on_topic(self, topic: str, partitions: int) -> None:
+        if not partitions:
+            for tp in [tp for tp in self.readers if tp[0] == topic]:
+                self.end_gap(tp)
+                self.counted.discard(tp)
+                del self.readers[tp]
+            return
+        self.lines.topics[topic] = max(partitions, self.lines.topics.get(topic, 0))
+        for index in range(partitions):
+            self.readers.setdefault((topic, index), set())
+            if self.begun:
+                self.count((topic, index))
+
+    def count(self, tp: TopicPartition) -> None:
+        if tp not in self.counted:
+            self.counted.add(tp)
+            if not self.readers[tp]:
+                self.unread[tp] = self.now_ms
+
+    def end_gap(self, tp: TopicPartition) -> None:
+        since_ms = self.unread.pop(tp, None)
+        if since_ms is not None and since_ms < self.now_ms:
+            self.gaps.append((since_ms, self.now_ms, tp[0], tp[1], ""))
+
+    def on_process(self, member: str, what: str, for_ms: int) -> None:
+        if what == "started":
+            if member not in self.lines.members:
+                self.lines.members.append(member)
+            self.running[member] = self.now_ms
+        elif what == "stalled":
+            self.lines.states.append(State(self.now_ms, self.now_ms + for_ms, member, STILL[what]))
+        elif what in STILL:
+            self.still[member, what] = self.now_ms
+        elif what in GOES_ON:
+            self.goes_on(member, "paused" if what == "resumed" else "cut off")
+        elif what in DOWN:
+            for how in ("paused", "cut off"):
+                self.goes_on(member, how)
+            since_ms = self.running.pop(member, None)
+            if since_ms is not None:
+                self.lines.states.append(State(since_ms, self.now_ms, member, "running"))
+
+    def goes_on(self, member: str, how: str) -> None:
+        since_ms = self.still.pop((member, how), None)
+        if since_ms is not None:
+            self.lines.states.append(State(since_ms, self.now_ms, member, STILL[how]))
+
+    def finish(self) -> Timelines:
+        lines, end_ms = self.lines, self.now_ms
+        lines.end_ms = end_ms
+        self.reads += (
+            (since_ms, end_ms, topic, index, member) for (member, (topic, index)), since_ms in self.open.items()
+        )
+        for tp in list(self.unread):
+            self.end_gap(tp)
+        read = {topic for _, _, topic, _, _ in self.reads}
+        lines.reads = merged(self.reads)
+        # What nobody ever reads has no owner to miss.
+        lines.gaps = merged(gap for gap in self.gaps if gap[2] in read)
+        for member, how in list(self.still):
+            self.goes_on(member, how)
+        lines.states += (State(since_ms, end_ms, member, "running") for member, since_ms in self.running.items())
+        lines.states = sorted(
+            State(one.start_ms, min(one.end_ms, end_ms), one.member, one.what) for one in lines.states
+        )
+        return lines
+
+
+def merged(pieces: Iterable[tuple[int, int, str, int, str]]) -> list[Span]:
+    """Neighbours that come and go together are one span: a chart of a thousand partitions stays small."""
+    spans: list[Span] = []
+    for start_ms, end_ms, topic, index, member in sorted(
+        pieces, key=lambda one: (one[0], one[1], one[2], one[4], one[3])
+    ):
+        last = spans[-1] if spans else None
+        if last is not None and (start_ms, end_ms, topic, member, index) == (
+            last.start_ms, last.end_ms, last.topic, last.member, last.last + 1
+        ):  # fmt: skip
+            spans[-1] = Span(start_ms, end_ms, topic, last.first, index, member)
+        else:
+            spans.append(Span(start_ms, end_ms, topic, index, index, member))
+    return spans
+
+
+def in_words(fact: Fact) -> str:
+    """What people want to read in a list of events; empty for the rest."""
+    match fact["fact"]:
+        case "event":
+            return event_in_words(fact)
+        case "process":
+            why = f": {fact['why']}" if fact.get("why") else ""
+            return f"{fact['member']} {PROCESS_WORDS.get(fact['is'], fact['is'])}{why}"
+        case "group":
+            because = f" ({fact['because']})" if fact.get("because") else ""
+            return f"group {fact['state']}, epoch {fact['epoch']}{because}"
+        case "coordinator":
+            return f"coordinator {fact['is']}"
+        case "topic" if fact["t"]:
+            return f"{fact['topic']} has {fact['partitions']} partitions"
+        case _:
+            return ""
+
+
+PROCESS_WORDS = {
+    "closing": "is told to stop",
+    "closed": "has left",
+    "killed": "is killed",
+    "stalled": "is held up by a record",
+    "cut off": "is cut off from the brokers",
+    "connected": "reaches the brokers again",
+}
+
+
+def event_in_words(fact: Fact) -> str:
+    members: list[str] = fact.get("members", [])
+    shown = ", ".join(members[:4]) + (f" and {len(members) - 4} more" if len(members) > 4 else "")
+    details: list[Any] = [fact["what"]]
+    if "to" in fact and "topic" not in fact:
+        details.append(f"to {fact['to']}")
+    elif "topic" in fact:
+        details.append(f"{fact['topic']} to {fact['to']}" if "to" in fact else fact["topic"])
+    elif shown:
+        details.append(shown)
+    if "factor" in fact:
+        details.append(f"{fact['factor']:g} times")
+    return " ".join(map(str, details))
+
+
+def timelines(facts: Iterable[Fact]) -> Timelines:
+    reader = Reader()
+    for fact in facts:
+        if fact["fact"] == "end":
+            reader.now_ms = fact["t"]
+            break
+        reader.feed(fact)
+    return reader.finish()
