@@ -236,8 +236,8 @@ def on_pause(world: World, event: Pause) -> None:
 def on_isolate(world: World, event: Isolate) -> None:
     tell(world, event, event.members)
     for process in alive(world, event.members):
-        world.cut_off(process)
-        world.kernel.after(event.for_ms, world.reconnect, process)
+        world.wire.cut_off(process)
+        world.kernel.after(event.for_ms, world.wire.reconnect, process)
 
 
 def on_fail_over(world: World, event: FailOver) -> None:

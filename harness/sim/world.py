@@ -1,44 +1,37 @@
 """The world of one run: processes, a network, one group's coordinator, topics and records, in virtual time.
 
-Network    latency with jitter, loss and duplication a message; who is cut off has what is on the way held up, as TCP
-           does, until the network is back or the connection is given up
-Rest       when nothing has happened for a moment and everybody is settled, time leaps to the next thing that is not
-           routine; heartbeats and commits in between are counted, not made
+Rooms      network.py carries messages, rest.py leaps over idle time, broker.py has the coordinator, process.py a member
 Random     one generator, seeded by the run: same scenario, strategy and seed, same facts
 Start at   World.run
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from assignors.model import Topic
-from harness.scenario.model import Callbacks, MemberSpec, Network, Poison, Rate, Scenario, TopicSpec
+from harness.scenario.model import Callbacks, MemberSpec, Poison, Rate, Scenario, TopicSpec
 from harness.sim.broker import Broker, Coordinator
 from harness.sim.kernel import Kernel
-from harness.sim.process import Machine, Process, options
+from harness.sim.network import Wire
+from harness.sim.parts import Machine, options
+from harness.sim.process import Process
 from harness.sim.records import RECORD, Records, per_ms
+from harness.sim.rest import Rest
 from harness.sim.trace import Fact, Trace, by_topic, offsets_by_topic
-from protocol_v1.effects import TimerKey
 from protocol_v1.effects.member import (
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
     MetadataChanged,
-    Responded,
     TopicPartition,
 )
-from protocol_v1.errors import Error
 from protocol_v1.member import Member as ClassicMember
 from protocol_v1.member_commits import commit_topics
-from protocol_v1.messages import JoinGroupResponse, OffsetCommitRequest, Request, Response
+from protocol_v1.messages import OffsetCommitRequest, Request
 from protocol_v1.records import OffsetCommit
 
 GROUP = "g"
-LOOK_AGAIN_MS = 1_000
 QUIET_MS = 400_000
 """Longer than max.poll.interval.ms by default, and than any session: by then a group has come to rest."""
 SAMPLES = 400
@@ -96,11 +89,11 @@ class World:
         self.build = build
         self.constants = constants or Constants()
         self.random = Random(seed)
-        self.leaps = leaps
         self.kernel = Kernel()
         self.trace = Trace(watch)
         self.records = Records()
-        self.network: Network = scenario.network
+        self.rest = Rest(self, leaps)
+        self.wire = Wire(self)
         self.callbacks: Callbacks = scenario.callbacks
         self.poison: Mapping[TopicPartition, Sequence[Poison]] = {
             where: [poison for poison in scenario.poison if (poison.topic, poison.partition) == where]
@@ -117,16 +110,13 @@ class World:
             self.kernel,
             self.trace,
             lambda: build.coordinator(self.topics),
-            self.answer,
+            self.wire.answer,
             append_ms=self.constants.append_ms,
             disturbed=self.disturbed,
             epoch=build.epoch,
             committed=self.committed,
             store=build.store,
         )
-        self.parked: dict[int, tuple[Request, Process, int]] = {}
-        """By identity: a coordinator answers with the very request that it was given."""
-        self.held: dict[str, list[tuple[Callable[..., None], tuple[Any, ...]]]] = {}
         self.assignment_cpu_s = 0.0
         """Of the leaders; measured, so it is not a part of the trace."""
         self.starts = 0
@@ -134,11 +124,6 @@ class World:
         self.removed: set[int] = set()
         self.timeline_over_ms = 0
         """When the timeline, or a step of it, last did something."""
-        self.disturbed_at_ms = 0
-        self.leapt_ms = -1
-        self.checking = False
-        self.window_ms = 100 + 4 * (scenario.network.latency_ms + scenario.network.jitter_ms)
-        """How long nothing must have happened before it is worth while to look whether everybody is at rest."""
         self.sample_every_ms = max(1, scenario.duration_ms // SAMPLES)
         self.until_ms = scenario.duration_ms
         self.next_sample_ms = 0
@@ -152,7 +137,7 @@ class World:
 
     def run(self, until_ms: int) -> None:
         """In slices between the points of the lag curve, because what a reader has done is only known up to now."""
-        self.plan_check(self.window_ms)
+        self.rest.plan_check(self.rest.window_ms)
         self.until_ms = until_ms
         while self.kernel.now_ms < until_ms:
             self.kernel.run(min(self.next_sample_ms, until_ms))
@@ -161,7 +146,7 @@ class World:
     def finish(self) -> None:
         """What is still going on is written down; `quiet` tells whether there was time to come to rest."""
         last_ms = self.timeline_over_ms
-        quiet = self.kernel.now_ms - last_ms >= QUIET_MS and not self.network.loss
+        quiet = self.kernel.now_ms - last_ms >= QUIET_MS and not self.scenario.network.loss
         subscribed = {
             topic
             for process in self.processes.values()
@@ -242,7 +227,7 @@ class World:
 
     def metadata_for(self, process: Process) -> None:
         self.disturbed()
-        self.kernel.after(2 * self.latency_ms() + self.constants.metadata_ms, self.refresh, process)
+        self.kernel.after(2 * self.wire.latency_ms() + self.constants.metadata_ms, self.refresh, process)
 
     # Processes
 
@@ -255,13 +240,16 @@ class World:
         now_ms = self.kernel.now_ms
         process = self.processes[name] = Process(name, spec, machine, options(settings), self, now_ms, instance_id)
         if isinstance(machine, ClassicMember):
-            process.look_ms = self.constants.heartbeat_look_ms
+            process.routine.look_ms = self.constants.heartbeat_look_ms
         self.starts += 1
         self.disturbed()
         process.start(dict(self.topics))
 
     def start_delay_ms(self) -> int:
         return self.random.randint(0, self.constants.start_spread_ms)
+
+    def send(self, process: Process, request: Request) -> None:
+        self.wire.send(process, request)
 
     def ended(self, process: Process) -> None:
         self.disturbed()
@@ -316,89 +304,11 @@ class World:
                 self.removed.add(id(other))
                 self.trace.tell(self.kernel.now_ms, "removed", member=other.name)
 
-    # The network
-
-    def latency_ms(self) -> int:
-        network = self.network
-        return network.latency_ms + (self.random.randint(0, network.jitter_ms) if network.jitter_ms else 0)
-
-    def due_ms(self, process: Process, way: int) -> int:
-        """When a message that is sent now is there: not before those sent before it on the same connection."""
-        due_ms = self.kernel.now_ms + self.latency_ms()
-        connection, last_ms = process.last_on_the_way[way]
-        if connection == process.connection:
-            due_ms = max(due_ms, last_ms)
-        process.last_on_the_way[way] = (process.connection, due_ms)
-        return due_ms
-
-    def lost(self) -> bool:
-        return self.network.loss > 0 and self.random.random() < self.network.loss
-
-    def send(self, process: Process, request: Request) -> None:
-        if not process.is_routine(request):
-            self.disturbed()
-        if self.lost():
-            return
-        now_ms = self.kernel.now_ms
-        self.kernel.at(
-            self.due_ms(process, 0), self.arrive, process, process.connection, request, now_ms, rhythm=process
-        )
-        if self.network.duplication and self.random.random() < self.network.duplication:
-            twin = replace(request)
-            at_ms = self.due_ms(process, 0)
-            self.kernel.at(at_ms, self.arrive, process, process.connection, twin, now_ms, rhythm=process)
-
-    def arrive(self, process: Process, connection: int, request: Request, sent_ms: int) -> None:
-        if connection != process.connection:
-            return
-        if process.cut_off:
-            self.held.setdefault(process.name, []).append((self.arrive, (process, connection, request, sent_ms)))
-        elif isinstance(request, FindCoordinatorRequest):
-            error = Error.COORDINATOR_NOT_AVAILABLE if self.broker.coordinator is None else Error.NONE
-            self.reply(process, connection, request, FindCoordinatorResponse(error_code=error))
-        elif self.broker.coordinator is not None:
-            if isinstance(request, OffsetCommitRequest) and sent_ms <= self.leapt_ms:
-                request = process.brought_up_to_date(request)
-            self.parked[id(request)] = (request, process, connection)
-            self.broker.receive(request)
-
-    def answer(self, request: Request, response: Response) -> None:
-        _, process, connection = self.parked.pop(id(request))
-        self.reply(process, connection, request, response)
-
-    def reply(self, process: Process, connection: int, request: Request, response: Response) -> None:
-        if not self.lost():
-            at_ms = self.due_ms(process, 1)
-            self.kernel.at(at_ms, self.hear, process, connection, request, response, rhythm=process)
-
-    def hear(self, process: Process, connection: int, request: Request, response: Response) -> None:
-        if not process.alive or connection != process.connection:
-            return
-        if process.cut_off:
-            self.held.setdefault(process.name, []).append((self.hear, (process, connection, request, response)))
-        elif isinstance(response, JoinGroupResponse) and response.members:
-            started = time.process_time()
-            process.deliver(Responded(request, response))
-            self.assignment_cpu_s += time.process_time() - started
-        else:
-            process.deliver(Responded(request, response))
-
-    def cut_off(self, process: Process) -> None:
-        process.commit_batches()
-        process.cut_off = True
-        self.trace.tell(self.kernel.now_ms, "process", member=process.name, **{"is": "cut off"})
-
-    def reconnect(self, process: Process) -> None:
-        if not process.alive:
-            return
-        process.cut_off = False
-        self.trace.tell(self.kernel.now_ms, "process", member=process.name, **{"is": "connected"})
-        for action, given in self.held.pop(process.name, []):
-            self.kernel.after(self.network.latency_ms, action, *given)
+    # The coordinator's broker
 
     def fail_over(self, down_ms: int) -> None:
         self.broker.die()
-        self.parked.clear()
+        self.wire.parked.clear()
         self.trace.tell(self.kernel.now_ms, "coordinator", **{"is": "down"})
         for process in list(self.processes.values()):
             process.lose_connection()
@@ -409,75 +319,8 @@ class World:
         self.disturbed()
         self.trace.tell(self.kernel.now_ms, "coordinator", **{"is": "up"})
 
-    # Rest
-
     def disturbed(self) -> None:
-        self.disturbed_at_ms = self.kernel.now_ms
-
-    def plan_check(self, delay_ms: int) -> None:
-        if self.leaps and not self.checking:
-            self.checking = True
-            self.kernel.after(max(1, delay_ms), self.check, rhythm=self)
-
-    def check(self) -> None:
-        self.checking = False
-        quiet_ms = self.kernel.now_ms - self.disturbed_at_ms
-        if quiet_ms < self.window_ms:
-            self.plan_check(self.window_ms - quiet_ms)
-        elif self.at_rest():
-            self.leap()
-            self.plan_check(1)
-        else:
-            self.plan_check(LOOK_AGAIN_MS)
-
-    def at_rest(self) -> bool:
-        coordinator = self.broker.coordinator
-        return (
-            coordinator is not None
-            and all(process.at_rest for process in self.processes.values())
-            and self.build.stable(
-                coordinator, [process.machine.member_id for process in self.processes.values()], self.kernel.now_ms
-            )
-        )
-
-    def leap(self) -> None:
-        """To the next thing that is not routine."""
-        by_owner: dict[int, Process] = {}
-        by_member: dict[str, Process] = {}
-        for process in self.processes.values():
-            by_owner[id(process)] = by_owner[id(process.timers)] = process
-            by_member[process.machine.member_id] = process
-        timers, others = self.broker.timers, {id(self), id(self.broker)}
-        to_ms = self.kernel.now_ms
-
-        def shift_session(key: TimerKey) -> int | None:
-            if len(key) < 2:
-                return to_ms - now_ms  # the retention of offsets, which lasts longer than runs do
-            process = by_member.get(key[-1]) if "session" in key[0] else None
-            return None if process is None else process.shift_ms(to_ms)
-
-        def shift(owner: object, given: tuple[Any, ...]) -> int | None:
-            if owner is timers:
-                return shift_session(given[0])
-            process = by_owner.get(id(owner))
-            if process is not None:
-                return process.shift_of(given[0], to_ms) if owner is process.timers else to_ms - now_ms
-            return to_ms - now_ms if id(owner) in others else None
-
-        now_ms = self.kernel.now_ms
-        next_ms = self.kernel.next_ms(shift)
-        to_ms = self.until_ms if next_ms is None else min(next_ms, self.until_ms)
-        if to_ms <= now_ms:
-            return
-        for process in self.processes.values():
-            process.draw_drift(to_ms - now_ms)
-        self.sample(to_ms - 1)
-        self.broker.flush()
-        timers.leap(to_ms, shift_session)
-        self.kernel.leap(to_ms, shift)
-        self.leapt_ms = to_ms
-        for process in self.processes.values():
-            process.leap(now_ms, to_ms)
+        self.rest.disturbed_at_ms = self.kernel.now_ms
 
     # Looking
 

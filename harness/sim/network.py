@@ -1,0 +1,108 @@
+"""The network between processes and the coordinator's broker.
+
+Messages   latency with jitter, loss and duplication, each drawn; on one connection nothing overtakes anything
+Cut off    what is on the way is held up, as TCP does, until the network is back or the connection is given up
+Start at   Wire.send
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from harness.sim.process import Process
+from protocol_v1.effects.member import FindCoordinatorRequest, FindCoordinatorResponse, Responded
+from protocol_v1.errors import Error
+from protocol_v1.messages import JoinGroupResponse, OffsetCommitRequest, Request, Response
+
+if TYPE_CHECKING:
+    from harness.sim.world import World
+
+
+class Wire:
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.spec = world.scenario.network
+        self.parked: dict[int, tuple[Request, Process, int]] = {}
+        """By identity: a coordinator answers with the very request that it was given."""
+        self.held: dict[str, list[tuple[Callable[..., None], tuple[Any, ...]]]] = {}
+
+    def latency_ms(self) -> int:
+        spec = self.spec
+        return spec.latency_ms + (self.world.random.randint(0, spec.jitter_ms) if spec.jitter_ms else 0)
+
+    def due_ms(self, process: Process, way: int) -> int:
+        """When a message that is sent now is there: not before those sent before it on the same connection."""
+        due_ms = self.world.kernel.now_ms + self.latency_ms()
+        connection, last_ms = process.routine.last_on_the_way[way]
+        if connection == process.connection:
+            due_ms = max(due_ms, last_ms)
+        process.routine.last_on_the_way[way] = (process.connection, due_ms)
+        return due_ms
+
+    def lost(self) -> bool:
+        return self.spec.loss > 0 and self.world.random.random() < self.spec.loss
+
+    def send(self, process: Process, request: Request) -> None:
+        if not process.routine.is_routine(request):
+            self.world.disturbed()
+        if self.lost():
+            return
+        now_ms = self.world.kernel.now_ms
+        self.world.kernel.at(
+            self.due_ms(process, 0), self.arrive, process, process.connection, request, now_ms, rhythm=process
+        )
+        if self.spec.duplication and self.world.random.random() < self.spec.duplication:
+            twin = replace(request)
+            at_ms = self.due_ms(process, 0)
+            self.world.kernel.at(at_ms, self.arrive, process, process.connection, twin, now_ms, rhythm=process)
+
+    def arrive(self, process: Process, connection: int, request: Request, sent_ms: int) -> None:
+        if connection != process.connection:
+            return
+        if process.cut_off:
+            self.held.setdefault(process.name, []).append((self.arrive, (process, connection, request, sent_ms)))
+        elif isinstance(request, FindCoordinatorRequest):
+            error = Error.COORDINATOR_NOT_AVAILABLE if self.world.broker.coordinator is None else Error.NONE
+            self.reply(process, connection, request, FindCoordinatorResponse(error_code=error))
+        elif self.world.broker.coordinator is not None:
+            if isinstance(request, OffsetCommitRequest) and sent_ms <= self.world.rest.leapt_ms:
+                request = process.routine.brought_up_to_date(request)
+            self.parked[id(request)] = (request, process, connection)
+            self.world.broker.receive(request)
+
+    def answer(self, request: Request, response: Response) -> None:
+        _, process, connection = self.parked.pop(id(request))
+        self.reply(process, connection, request, response)
+
+    def reply(self, process: Process, connection: int, request: Request, response: Response) -> None:
+        if not self.lost():
+            at_ms = self.due_ms(process, 1)
+            self.world.kernel.at(at_ms, self.hear, process, connection, request, response, rhythm=process)
+
+    def hear(self, process: Process, connection: int, request: Request, response: Response) -> None:
+        if not process.alive or connection != process.connection:
+            return
+        if process.cut_off:
+            self.held.setdefault(process.name, []).append((self.hear, (process, connection, request, response)))
+        elif isinstance(response, JoinGroupResponse) and response.members:
+            started = time.process_time()
+            process.deliver(Responded(request, response))
+            self.world.assignment_cpu_s += time.process_time() - started
+        else:
+            process.deliver(Responded(request, response))
+
+    def cut_off(self, process: Process) -> None:
+        process.commit_batches()
+        process.cut_off = True
+        self.world.trace.tell(self.world.kernel.now_ms, "process", member=process.name, **{"is": "cut off"})
+
+    def reconnect(self, process: Process) -> None:
+        if not process.alive:
+            return
+        process.cut_off = False
+        self.world.trace.tell(self.world.kernel.now_ms, "process", member=process.name, **{"is": "connected"})
+        for action, given in self.held.pop(process.name, []):
+            self.world.kernel.after(self.spec.latency_ms, action, *given)

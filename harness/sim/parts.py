@@ -1,0 +1,92 @@
+"""What a process is made of, and what it needs around it, as types.
+
+Machine       what the members of both protocols have
+World         what a process asks of its surroundings
+Application   how it consumes, beyond what the machine is configured with
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Any, Protocol
+
+from harness.scenario.model import Callbacks, Poison
+from harness.sim.kernel import Kernel
+from harness.sim.records import Records
+from harness.sim.trace import Trace
+from protocol_v1.effects.member import MemberEffect, Offsets, Told, TopicPartition
+from protocol_v1.messages import Request
+
+if TYPE_CHECKING:
+    from harness.sim.process import Process
+
+
+class Machine(Protocol):
+    """What the members of both protocols have."""
+
+    @property
+    def owned(self) -> frozenset[TopicPartition]: ...
+    @property
+    def fetchable(self) -> frozenset[TopicPartition]: ...
+    @property
+    def settled(self) -> bool: ...
+    @property
+    def subscribed_topics(self) -> frozenset[str]: ...
+    @property
+    def in_poll(self) -> bool: ...
+    @property
+    def member_id(self) -> str: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def heartbeat_interval_ms(self) -> int: ...
+    @property
+    def heartbeat_at_ms(self) -> int: ...
+    @property
+    def auto_commit_at_ms(self) -> int | None: ...
+    def handle(self, event: Told, now_ms: int) -> list[MemberEffect]: ...
+    def leap(self, beats_ms: int, commits_ms: int) -> None: ...
+
+
+class World(Protocol):
+    """What a process needs around it."""
+
+    kernel: Kernel
+    trace: Trace
+    random: Random
+    records: Records
+    callbacks: Callbacks
+    poison: Mapping[TopicPartition, Sequence[Poison]]
+
+    def send(self, process: Process, request: Request) -> None: ...
+    def metadata_for(self, process: Process) -> None: ...
+    def disturbed(self) -> None: ...
+    def about_to_read(self, process: Process, partitions: Sequence[TopicPartition]) -> None: ...
+    def ended(self, process: Process) -> None: ...
+    def failed(self, process: Process) -> None: ...
+    def commit_late(self, process: Process, offsets: Offsets, at_ms: int) -> None: ...
+    def committed_at_rest(self, process: Process, offsets: Offsets, at_ms: int) -> None: ...
+    def routine(self, request: Request, times: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """How it consumes, beyond what the machine is configured with."""
+
+    max_poll_records: int = 500
+    max_poll_interval_ms: int = 300_000
+    commits_after_processing: bool = False
+    """commitSync after every batch, instead of the auto-commit."""
+    auto_commit_interval_ms: int = 5_000
+
+
+def options(settings: Mapping[str, Any]) -> Application:
+    auto = settings.get("enable.auto.commit", True)
+    return Application(
+        max_poll_records=int(settings.get("max.poll.records", 500)),
+        max_poll_interval_ms=int(settings.get("max.poll.interval.ms", 300_000)),
+        commits_after_processing=not auto,
+        auto_commit_interval_ms=int(settings.get("auto.commit.interval.ms", 5_000)),
+    )

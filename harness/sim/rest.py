@@ -1,0 +1,97 @@
+"""Leaps: when nothing is going on, time passes at once.
+
+Rest       nothing has happened for a moment, everybody is settled, and so is the coordinator
+Leap       to the next thing that is not routine; heartbeats and commits in between are counted, not made
+Start at   Rest.check
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harness.sim.process import Process
+from protocol_v1.effects import TimerKey
+
+if TYPE_CHECKING:
+    from harness.sim.world import World
+
+LOOK_AGAIN_MS = 1_000
+
+
+class Rest:
+    def __init__(self, world: World, allowed: bool) -> None:
+        self.world = world
+        self.allowed = allowed
+        self.disturbed_at_ms = 0
+        self.leapt_ms = -1
+        self.checking = False
+        network = world.scenario.network
+        self.window_ms = 100 + 4 * (network.latency_ms + network.jitter_ms)
+        """How long nothing must have happened before it is worth while to look whether everybody is at rest."""
+
+    def plan_check(self, delay_ms: int) -> None:
+        if self.allowed and not self.checking:
+            self.checking = True
+            self.world.kernel.after(max(1, delay_ms), self.check, rhythm=self)
+
+    def check(self) -> None:
+        self.checking = False
+        quiet_ms = self.world.kernel.now_ms - self.disturbed_at_ms
+        if quiet_ms < self.window_ms:
+            self.plan_check(self.window_ms - quiet_ms)
+        elif self.at_rest():
+            self.leap()
+            self.plan_check(1)
+        else:
+            self.plan_check(LOOK_AGAIN_MS)
+
+    def at_rest(self) -> bool:
+        coordinator = self.world.broker.coordinator
+        return (
+            coordinator is not None
+            and all(process.routine.at_rest for process in self.world.processes.values())
+            and self.world.build.stable(
+                coordinator,
+                [process.machine.member_id for process in self.world.processes.values()],
+                self.world.kernel.now_ms,
+            )
+        )
+
+    def leap(self) -> None:
+        """To the next thing that is not routine."""
+        by_owner: dict[int, Process] = {}
+        by_member: dict[str, Process] = {}
+        for process in self.world.processes.values():
+            by_owner[id(process)] = by_owner[id(process.timers)] = process
+            by_member[process.machine.member_id] = process
+        timers, others = self.world.broker.timers, {id(self), id(self.world.broker)}
+        to_ms = self.world.kernel.now_ms
+
+        def shift_session(key: TimerKey) -> int | None:
+            if len(key) < 2:
+                return to_ms - now_ms  # the retention of offsets, which lasts longer than runs do
+            process = by_member.get(key[-1]) if "session" in key[0] else None
+            return None if process is None else process.routine.shift_ms(to_ms)
+
+        def shift(owner: object, given: tuple[Any, ...]) -> int | None:
+            if owner is timers:
+                return shift_session(given[0])
+            process = by_owner.get(id(owner))
+            if process is not None:
+                return process.routine.shift_of(given[0], to_ms) if owner is process.timers else to_ms - now_ms
+            return to_ms - now_ms if id(owner) in others else None
+
+        now_ms = self.world.kernel.now_ms
+        next_ms = self.world.kernel.next_ms(shift)
+        to_ms = self.world.until_ms if next_ms is None else min(next_ms, self.world.until_ms)
+        if to_ms <= now_ms:
+            return
+        for process in self.world.processes.values():
+            process.routine.draw_drift(to_ms - now_ms)
+        self.world.sample(to_ms - 1)
+        self.world.broker.flush()
+        timers.leap(to_ms, shift_session)
+        self.world.kernel.leap(to_ms, shift)
+        self.leapt_ms = to_ms
+        for process in self.world.processes.values():
+            process.routine.leap(now_ms, to_ms)
