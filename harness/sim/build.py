@@ -18,8 +18,8 @@ from assignors.strategies import load_assignor, parse_strategy
 from harness.both_protocols import both_protocols
 from harness.scenario.model import MemberSpec, Scenario
 from harness.sim.broker import Coordinator
-from harness.sim.parts import Machine
-from harness.sim.world import GROUP, Build
+from harness.sim.parts import GROUP, Machine
+from harness.sim.world import Build
 from protocol_v1 import config as v1_config
 from protocol_v1.coordinator import Coordinator as ClassicCoordinator
 from protocol_v1.coordinator import numbered

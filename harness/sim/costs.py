@@ -176,10 +176,9 @@ class Meter:
                     self.unowned -= 1
                 track.counted = track.seen = True
                 me = (name, self.lives.get(name, 0))
-                if track.last is not None and not track.readers:
-                    self.needless += track.last == me
-                if track.last is not None:
+                if track.last is not None and self.begun:
                     self.moved += track.last[0] != name
+                    self.needless += track.last == me and not track.readers
                 track.last = me
                 track.readers[name] = start
         self.changed()

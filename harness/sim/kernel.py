@@ -42,16 +42,17 @@ class Kernel:
 
     def run(self, until_ms: int) -> None:
         """Everything up to and including that moment."""
-        heap = self._heap
+        heap, events = self._heap, 0
         while heap and heap[0][0] <= until_ms:
             self.now_ms, _, action, given, _ = heappop(heap)
-            self.events += 1
+            events += 1
             action(*given)
+        self.events += events
         self.now_ms = max(self.now_ms, until_ms)
 
-    def next_ms(self, shift: Shift) -> int | None:
-        """When the first entry comes that a leap would not move."""
-        return min((entry[0] for entry in self._heap if shift(entry[4], entry[3]) is None), default=None)
+    def next_ms(self, stays: Callable[[object, tuple[Any, ...]], bool]) -> int | None:
+        """When the first entry comes that a leap is not to move."""
+        return min((entry[0] for entry in self._heap if stays(entry[4], entry[3])), default=None)
 
     def leap(self, to_ms: int, shift: Shift) -> None:
         """Now is later. What would come too early after its shift comes at once. The caller tells the machines."""

@@ -22,6 +22,9 @@ from protocol_v1.messages import Request
 if TYPE_CHECKING:
     from harness.sim.process import Process
 
+GROUP = "g"
+"""There is one in a run."""
+
 
 class Machine(Protocol):
     """What the members of both protocols have."""

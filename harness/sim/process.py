@@ -18,7 +18,7 @@ from assignors.model import Topic
 from harness.scenario.model import MemberSpec
 from harness.sim.batches import Batches
 from harness.sim.kernel import Timers
-from harness.sim.parts import Application, Machine, World
+from harness.sim.parts import GROUP, Application, Machine, World
 from harness.sim.records import RECORD, Reader
 from harness.sim.routine import Routine
 from harness.sim.trace import by_topic, offsets_by_topic
@@ -53,10 +53,8 @@ from protocol_v1.effects.member import (
     TopicPartition,
 )
 from protocol_v1.errors import Error
-from protocol_v1.messages import (
-    HeartbeatResponse,
-    OffsetCommitResponse,
-)
+from protocol_v1.member_commits import commit_topics
+from protocol_v1.messages import HeartbeatResponse, OffsetCommitRequest, OffsetCommitResponse
 from protocol_v2.messages import ConsumerGroupHeartbeatResponse
 
 
@@ -106,7 +104,17 @@ class Process:
     def record_ms(self) -> float:
         return self.spec.record_ms * self.factor
 
-    # Commits after processing
+    # Commits that are not worth an event of their own
+
+    def commit_of(self, offsets: Offsets) -> OffsetCommitRequest:
+        return OffsetCommitRequest(
+            group_id=GROUP,
+            generation_id_or_member_epoch=self.machine.epoch,
+            member_id=self.machine.member_id,
+            group_instance_id=self.instance_id,
+            topics=commit_topics(offsets),
+            client_id=self.name,
+        )
 
     def commit_batches(self) -> dict[TopicPartition, int]:
         """For who commits after processing: whatever is done with, apart from the batch that is worked on now."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.sim.process import Process
 from protocol_v1.effects import TimerKey
 
 if TYPE_CHECKING:
@@ -59,39 +58,43 @@ class Rest:
 
     def leap(self) -> None:
         """To the next thing that is not routine."""
-        by_owner: dict[int, Process] = {}
-        by_member: dict[str, Process] = {}
-        for process in self.world.processes.values():
-            by_owner[id(process)] = by_owner[id(process.timers)] = process
-            by_member[process.machine.member_id] = process
-        timers, others = self.world.broker.timers, {id(self), id(self.world.broker)}
-        to_ms = self.world.kernel.now_ms
+        world, now_ms = self.world, self.world.kernel.now_ms
+        timers = world.broker.timers
+        members = {process.machine.member_id: process for process in world.processes.values()}
+
+        def stays(owner: object, given: tuple[Any, ...]) -> bool:
+            """What belongs to no rhythm; of the broker's timers, all but the sessions of those who live."""
+            if owner is timers:
+                key: TimerKey = given[0]
+                return len(key) > 1 and not ("session" in key[0] and key[-1] in members)
+            return owner is None
+
+        next_ms = world.kernel.next_ms(stays)
+        to_ms = world.until_ms if next_ms is None else min(next_ms, world.until_ms)
+        if to_ms <= now_ms:
+            return
+        for process in world.processes.values():
+            process.routine.plan_leap(now_ms, to_ms)
+        by_timers = {id(process.timers): process.routine for process in world.processes.values()}
 
         def shift_session(key: TimerKey) -> int | None:
             if len(key) < 2:
                 return to_ms - now_ms  # the retention of offsets, which lasts longer than runs do
-            process = by_member.get(key[-1]) if "session" in key[0] else None
-            return None if process is None else process.routine.shift_ms(to_ms)
+            process = members.get(key[-1]) if "session" in key[0] else None
+            return None if process is None else process.routine.beats_ms
 
         def shift(owner: object, given: tuple[Any, ...]) -> int | None:
+            if owner is None:
+                return None
             if owner is timers:
                 return shift_session(given[0])
-            process = by_owner.get(id(owner))
-            if process is not None:
-                return process.routine.shift_of(given[0], to_ms) if owner is process.timers else to_ms - now_ms
-            return to_ms - now_ms if id(owner) in others else None
+            routine = by_timers.get(id(owner))
+            return to_ms - now_ms if routine is None else routine.shift_of(given[0])
 
-        now_ms = self.world.kernel.now_ms
-        next_ms = self.world.kernel.next_ms(shift)
-        to_ms = self.world.until_ms if next_ms is None else min(next_ms, self.world.until_ms)
-        if to_ms <= now_ms:
-            return
-        for process in self.world.processes.values():
-            process.routine.draw_drift(to_ms - now_ms)
-        self.world.sample(to_ms - 1)
-        self.world.broker.flush()
+        world.sample(to_ms - 1)
+        world.broker.flush()
         timers.leap(to_ms, shift_session)
-        self.world.kernel.leap(to_ms, shift)
+        world.kernel.leap(to_ms, shift)
         self.leapt_ms = to_ms
-        for process in self.world.processes.values():
+        for process in world.processes.values():
             process.routine.leap(now_ms, to_ms)

@@ -12,8 +12,10 @@ from dataclasses import dataclass, field, replace
 from math import isqrt
 from typing import TYPE_CHECKING
 
+from harness.sim.parts import GROUP
 from protocol_v1.effects import TimerKey
 from protocol_v1.effects.member import TopicPartition
+from protocol_v1.member import Member as ClassicMember
 from protocol_v1.member_commits import commit_topics
 from protocol_v1.messages import HeartbeatRequest, OffsetCommitRequest, Request
 from protocol_v2.messages import ConsumerGroupHeartbeatRequest
@@ -30,7 +32,9 @@ class Routine:
     process: Process
     look_ms: int = 0
     """How late its heartbeats may be, because its heartbeat thread looks at the clock only so often."""
-    drift_ms: int = 0
+    beats_ms: int = 0
+    commits_ms: int = 0
+    """By how much the leap that is being made puts off heartbeats, and auto-commits."""
     heartbeat: Request | None = None
     commit: Request | None = None
     """The last ones, to count those that a leap passes over."""
@@ -52,27 +56,25 @@ class Routine:
         )
         return not held_up and process.machine.settled
 
-    def shift_ms(self, to_ms: int) -> int:
-        """Whole heartbeats, so that the next one comes after `to_ms` when it would have come, but for the drift."""
-        process = self.process
-        return periods(process.machine.heartbeat_at_ms, process.machine.heartbeat_interval_ms, to_ms) + self.drift_ms
-
-    def draw_drift(self, leap_ms: int) -> None:
-        """How far heartbeats have moved in a leap by being late a little each: a walk, from whole numbers only."""
-        process = self.process
+    def plan_leap(self, from_ms: int, to_ms: int) -> None:
+        """By whole heartbeats and whole intervals of the auto-commit, so that the next ones come when they would have
+        come; heartbeats that are late a little each time also drift."""
+        machine = self.process.machine
+        interval_ms = machine.heartbeat_interval_ms
+        self.beats_ms = periods(machine.heartbeat_at_ms, interval_ms, to_ms)
         if self.look_ms:
-            step_ms = isqrt(leap_ms // process.machine.heartbeat_interval_ms) * self.look_ms * 29 // 100
-            twelve = sum(process.world.random.randint(0, 1_000) for _ in range(12)) - 6_000
-            half_ms = process.machine.heartbeat_interval_ms // 2
-            self.drift_ms = max(-half_ms, min(twelve * step_ms // 1_000, half_ms))
+            self.beats_ms += self.drift_ms(isqrt((to_ms - from_ms) // interval_ms), interval_ms // 2)
+        due_ms = machine.auto_commit_at_ms
+        commit_ms = self.process.application.auto_commit_interval_ms
+        self.commits_ms = periods(due_ms, commit_ms, to_ms) if due_ms is not None else 0
 
-    def commit_shift_ms(self, to_ms: int) -> int:
-        process = self.process
-        at_ms = process.machine.auto_commit_at_ms
-        return periods(at_ms, process.application.auto_commit_interval_ms, to_ms) if at_ms is not None else 0
+    def drift_ms(self, steps: int, at_most_ms: int) -> int:
+        """Where a random walk ends, drawn from whole numbers only: the sum of a few dice is nearly normal."""
+        dice = sum(self.process.world.random.getrandbits(10) for _ in range(3)) - 3 * 512
+        return max(-at_most_ms, min(dice * steps * self.look_ms * 29 // 51_200, at_most_ms))
 
-    def shift_of(self, key: TimerKey, to_ms: int) -> int:
-        return self.commit_shift_ms(to_ms) if key in COMMIT_TIMERS else self.shift_ms(to_ms)
+    def shift_of(self, key: TimerKey) -> int:
+        return self.commits_ms if key in COMMIT_TIMERS else self.beats_ms
 
     def is_routine(self, request: Request) -> bool:
         process = self.process
@@ -93,11 +95,11 @@ class Routine:
         """The kernel has leapt; heartbeats and commits that were passed over are counted, and the last commit made."""
         process = self.process
         self.last_on_the_way = [(connection, at_ms + to_ms - from_ms) for connection, at_ms in self.last_on_the_way]
-        beats_ms, commits_ms = self.shift_ms(to_ms), self.commit_shift_ms(to_ms)
-        process.timers.leap(to_ms, lambda key: commits_ms if key in COMMIT_TIMERS else beats_ms)
-        process.machine.leap(beats_ms, commits_ms)
-        if self.heartbeat is not None:
-            process.world.routine(self.heartbeat, beats_ms // process.machine.heartbeat_interval_ms)
+        process.timers.leap(to_ms, self.shift_of)
+        process.machine.leap(self.beats_ms, self.commits_ms)
+        process.world.routine(
+            self.heartbeat or self.first_heartbeat(), self.beats_ms // process.machine.heartbeat_interval_ms
+        )
         if not process.reader.streams or not process.reader.rate:
             return
         if process.application.commits_after_processing:
@@ -110,8 +112,19 @@ class Routine:
                 process.reader.advance(last_ms)
                 self.at_leap = process.reader.offsets()
                 process.world.committed_at_rest(process, self.at_leap, last_ms)
-                if self.commit is not None:
-                    process.world.routine(self.commit, commits_ms // process.application.auto_commit_interval_ms)
+                commits = self.commits_ms // process.application.auto_commit_interval_ms
+                process.world.routine(self.commit or process.commit_of(self.at_leap), commits)
+
+    def first_heartbeat(self) -> Request:
+        """As it would have been sent, had there been time for one before the leap."""
+        machine, name = self.process.machine, self.process.name
+        if isinstance(machine, ClassicMember):
+            return HeartbeatRequest(
+                group_id=GROUP, generation_id=machine.epoch, member_id=machine.member_id, client_id=name
+            )
+        return ConsumerGroupHeartbeatRequest(
+            group_id=GROUP, member_id=machine.member_id, member_epoch=machine.epoch, client_id=name
+        )
 
     def brought_up_to_date(self, request: OffsetCommitRequest) -> OffsetCommitRequest:
         """A commit that a leap caught on its way must not undo the one that was made for the end of the leap."""

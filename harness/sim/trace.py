@@ -44,6 +44,10 @@ class Trace:
         if self._watch is not None:
             self._watch(told)
 
+    @property
+    def is_watched(self) -> bool:
+        return self._watch is not None
+
     def whisper(self, now_ms: int, fact: str, **more: Any) -> None:
         """For the watcher only: too frequent to be kept."""
         if self._watch is not None:

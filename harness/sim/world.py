@@ -17,7 +17,7 @@ from harness.scenario.model import Callbacks, MemberSpec, Poison, Rate, Scenario
 from harness.sim.broker import Broker, Coordinator
 from harness.sim.kernel import Kernel
 from harness.sim.network import Wire
-from harness.sim.parts import Machine, options
+from harness.sim.parts import GROUP, Machine, options
 from harness.sim.process import Process
 from harness.sim.records import RECORD, Records, per_ms
 from harness.sim.rest import Rest
@@ -27,11 +27,9 @@ from protocol_v1.effects.member import (
     TopicPartition,
 )
 from protocol_v1.member import Member as ClassicMember
-from protocol_v1.member_commits import commit_topics
-from protocol_v1.messages import OffsetCommitRequest, Request
+from protocol_v1.messages import Request
 from protocol_v1.records import OffsetCommit
 
-GROUP = "g"
 QUIET_MS = 400_000
 """Longer than max.poll.interval.ms by default, and than any session: by then a group has come to rest."""
 SAMPLES = 400
@@ -267,14 +265,7 @@ class World:
         """A commit that was not worth an event of its own; nobody hears the answer."""
         if self.broker.coordinator is None or not offsets:
             return
-        request = OffsetCommitRequest(
-            group_id=GROUP,
-            generation_id_or_member_epoch=process.machine.epoch,
-            member_id=process.machine.member_id,
-            group_instance_id=process.instance_id,
-            topics=commit_topics(offsets),
-            client_id=process.name,
-        )
+        request = process.commit_of(offsets)
         if self.broker.receive_late(request, at_ms):
             self.broker.requests.add(request)
 
@@ -282,8 +273,9 @@ class World:
         for tp, offset in offsets.items():
             if tp in self.records.streams:
                 self.records.streams[tp].committed = offset
-        partitions, committed = offsets_by_topic(offsets)
-        self.trace.whisper(at_ms, "durable", member=name, partitions=partitions, offsets=committed)
+        if self.trace.is_watched:
+            partitions, committed = offsets_by_topic(offsets)
+            self.trace.whisper(at_ms, "durable", member=name, partitions=partitions, offsets=committed)
 
     def committed_at_rest(self, process: Process, offsets: Mapping[TopicPartition, int], at_ms: int) -> None:
         self.broker.store(GROUP, process.name, offsets, at_ms)

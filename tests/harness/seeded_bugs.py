@@ -1,0 +1,182 @@
+# ruff: noqa: E501 - a bug is a line
+"""Protocol bugs made by hand, one at a time, each of which random scenarios must show by breaking an invariant.
+
+A bug is an edit of one place in a module's source. The functions that it changes are given their new code in place, so
+whoever imported them sees it, and their own back afterwards. A bug counts as found only if an invariant of
+harness/sim/invariants.py breaks (a crash of a machine does not count), and if the very same run without it breaks none.
+
+    python -m tests.harness.seeded_bugs [WORDS OF A BUG ...]
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from inspect import getsource
+from random import Random
+from time import process_time
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from harness.scenario.model import Scenario
+from tests.harness.random_scenarios import broken, random_scenario
+
+SEED = 8
+MOST_RUNS = 60
+EAGER = ("classic/range", "classic/roundrobin", "classic/sticky")
+COOPERATIVE = ("classic/cooperative-sticky",)
+CLASSIC = (*EAGER[:1], *COOPERATIVE)
+CONSUMER = ("consumer/uniform", "consumer/range")
+BOTH = ("classic/range", "consumer/uniform", "classic/cooperative-sticky")
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    what: str
+    module: str
+    old: str
+    new: str
+    strategies: tuple[str, ...]
+    """Those that can show it, in turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    invariant: str
+    runs: int
+    strategy: str
+    message: str
+
+
+# fmt: off
+BUGS: dict[str, list[Bug]] = {
+    "classic coordinator": [
+        Bug("heartbeats are answered NONE during a rebalance", "protocol_v1.sessions", "    rebalancing = group.state is State.PREPARING_REBALANCE\n", "    rebalancing = False\n", CLASSIC),
+        Bug("sessions have no timer", "protocol_v1.shard", "        self.set_timer(session_key(group, member.member_id), delay_ms)\n", "", CLASSIC),
+        Bug("a loaded group has no sessions", "protocol_v1.coordinator", "                turn.restart_session(group, member)\n            if len", "                pass\n            if len", CLASSIC),
+        Bug("an expired session causes no rebalance", "protocol_v1.sessions", "            prepare_rebalance(turn, group, Event.SESSION_EXPIRED, member_id=member_id)\n", "", CLASSIC),
+        Bug("a rejoin never causes a rebalance", "protocol_v1.join", "    if group.state is State.STABLE and unchanged and not leads:\n", "    if group.state is State.STABLE:\n", CLASSIC),
+        Bug("a fetch does not see commits", "protocol_v1.offsets", "    offsets = turn.shard.image.offsets.get(asked.group_id, {})\n", "    offsets = {}\n", CLASSIC),
+        Bug("a leave is answered and forgotten", "protocol_v1.leave", "if gone and group.state is not State.EMPTY:", "if False:", CLASSIC),
+    ],
+    "classic member and assignor": [
+        Bug("no follow-up after a cooperative revocation", "protocol_v1.member_join", '            turn.request_rejoin("need to revoke partitions and re-join", Cause.REVOKED)\n', "", COOPERATIVE),
+        Bug("eager members keep what they own", "protocol_v1.member_prepare", "        turn.own(turn.memory.owned - partitions)\n", "", EAGER),
+        Bug("cooperative members claim nothing", "protocol_v1.member_join", "owned_partitions=owned,", "owned_partitions={},", COOPERATIVE),
+        Bug("a classic member is deaf to REBALANCE_IN_PROGRESS", "protocol_v1.member_heartbeat", "        if memory.state is MemberState.STABLE:\n", "        if False:\n", CLASSIC),
+        Bug("leaders do not watch metadata", "protocol_v1.member_join", "    subscribed.assigned_from = subscribed.snapshot\n    send_sync", "    send_sync", CLASSIC),
+        Bug("a classic member joins without preparing", "protocol_v1.member_join", "memory.needs_prepare and not prepare(turn)", "False", CLASSIC),
+        Bug("a classic member starts one record after the committed offset", "protocol_v1.member_offsets", "found[topic.name, partition.partition_index] = partition.committed_offset\n", "found[topic.name, partition.partition_index] = partition.committed_offset + 1\n", CLASSIC),
+        Bug("what breaks with a connection is forgotten", "protocol_v1.member_connection", "        request_failed(turn, sent)\n", "        pass\n", CLASSIC),
+        Bug("cooperative-sticky does not withhold what changes hands", "assignors.cooperative_sticky", "    if not revoked and not contested:\n        return\n", "    return\n", COOPERATIVE),
+    ],
+    "KIP-848 coordinator": [
+        Bug("silence counts as revocation", "protocol_v2.reconciliation", "    return owned is None or any(", "    return owned is not None and any(", CONSUMER),
+        Bug("a leave does not bump the group epoch", "protocol_v2.leave", "    records.append(bumped(turn, group,", "    len(records) and (bumped(turn, group,", CONSUMER),
+        Bug("sessions of consumer members have no timer", "protocol_v2.heartbeat", "turn.set_timer((SESSION, request.group_id, member_id)", "(lambda *_: None)((SESSION, request.group_id, member_id)", CONSUMER),
+        Bug("changed topics are not looked at", "protocol_v2.subscriptions", "group.deadline = RefreshDeadline(turn.now_ms, group.group_epoch)", "pass", CONSUMER),
+        Bug("former members may commit", "protocol_v2.offsets", "        return Error.UNKNOWN_MEMBER_ID\n    if member.metadata.classic", "        return Error.NONE\n    if member.metadata.classic", CONSUMER),
+        Bug("nothing is ever revoked", "protocol_v2.reconciliation", "    must_revoke = bool(revoke) and still_owns(revoke, at.owned)\n", "    must_revoke = False\n", CONSUMER),
+    ],
+    "KIP-848 member": [
+        Bug("what is owned is told only in a join", "protocol_v2.member_heartbeat", "    if full or memo.owned != owned:\n", "    if full:\n", CONSUMER),
+        Bug("a changed subscription is not told", "protocol_v2.member_heartbeat", "    if full or memo.names != subscribed.topics:\n", "    if full or memo.names is None:\n", CONSUMER),
+        Bug("a consumer member starts one record after the committed offset", "protocol_v2.member_offsets", "else one.committed_offset for", "else one.committed_offset + 1 for", CONSUMER),
+        Bug("a consumer member gives nothing up", "protocol_v2.member_reconciliation", "        turn.own(this.resolved.partitions)\n", "        turn.own(this.resolved.partitions | turn.memory.owned)\n", CONSUMER),
+    ],
+    "application and log": [
+        Bug("members read from the beginning, not from the committed offset", "harness.sim.process", "        self.starts |= {tp: max(offset, 0) for tp, offset in offsets.items()}\n", "        self.starts |= {tp: 0 for tp in offsets}\n", BOTH),
+        Bug("a new coordinator does not read offsets", "harness.sim.broker", "self._obey(self.coordinator.load(self.log, self._kernel.now_ms))", "self._obey(self.coordinator.load([one for one in self.log if not isinstance(one, OffsetCommit)], self._kernel.now_ms))", BOTH),
+        Bug("close commits what was never processed", "harness.sim.process", "self.tell(Close(positions=self.reader.offsets()))", "self.tell(Close(positions={tp: offset + 9 for tp, offset in self.reader.offsets().items()}))", BOTH),
+        Bug("commits are one record ahead of processing", "protocol_v1.member_commits", "committed_offset=offsets[name, index],", "committed_offset=offsets[name, index] + 1,", BOTH),
+    ],
+}
+# fmt: on
+
+
+@contextmanager
+def planted(bug: Bug) -> Iterator[None]:
+    changed = list(changes(bug))
+    before = [(function, function.__code__) for function, _ in changed]
+    try:
+        for function, code in changed:
+            function.__code__ = code
+        yield
+    finally:
+        for function, code in before:
+            function.__code__ = code
+
+
+def changes(bug: Bug) -> Iterator[tuple[FunctionType, CodeType]]:
+    """Functions of the module, with the code that the edited source gives them."""
+    module = importlib.import_module(bug.module)
+    source = getsource(module)
+    if source.count(bug.old) != 1:
+        raise LookupError(f"{bug.what}: its text is {source.count(bug.old)} times in {bug.module}")
+    wrong = functions_in(compile(source.replace(bug.old, bug.new), f"{bug.module} (with a bug)", "exec"))
+    for name, right in functions_in(compile(source, bug.module, "exec")).items():
+        if not same(right, wrong[name]):
+            yield function_named(module, name), wrong[name]
+
+
+def functions_in(code: CodeType) -> dict[str, CodeType]:
+    """By qualified name; those inside functions belong to them."""
+    found: dict[str, CodeType] = {}
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            if "__module__" in inner.co_names and "__qualname__" in inner.co_names:  # a class
+                found |= functions_in(inner)
+            else:
+                found[inner.co_qualname] = inner
+    return found
+
+
+def same(one: CodeType, other: CodeType) -> bool:
+    """Wherever in its file it stands."""
+    if (one.co_code, one.co_names, len(one.co_consts)) != (other.co_code, other.co_names, len(other.co_consts)):
+        return False
+    pairs = zip(one.co_consts, other.co_consts, strict=True)
+    return all(same(a, b) if isinstance(a, CodeType) and isinstance(b, CodeType) else a == b for a, b in pairs)
+
+
+def function_named(module: ModuleType, name: str) -> FunctionType:
+    found: Any = module
+    for part in name.split("."):
+        found = vars(found)[part]
+    found = getattr(found, "fget", found)
+    assert isinstance(found, FunctionType), name
+    return found
+
+
+def case(number: int, strategies: tuple[str, ...]) -> tuple[Scenario, str, int]:
+    return random_scenario(Random(f"{SEED}/{number}")), strategies[number % len(strategies)], number
+
+
+def hunt(bug: Bug) -> Found | None:
+    for number in range(MOST_RUNS):
+        given = case(number, bug.strategies)
+        with planted(bug):
+            breach = broken(*given)
+        if breach is not None:
+            innocent = broken(*given)
+            assert innocent is None, f"this run breaks an invariant without any bug: {innocent}"
+            return Found(breach.invariant, number + 1, given[1], str(breach))
+    return None
+
+
+def main() -> None:
+    for bug in (bug for family in BUGS.values() for bug in family):
+        if all(word in bug.what for word in sys.argv[1:]):
+            begun = process_time()
+            try:
+                found: object = hunt(bug)
+            except Exception as crash:  # noqa: BLE001 - told, and the next one
+                found = f"CRASH {type(crash).__name__}: {crash}"
+            print(f"{process_time() - begun:5.1f} s  {bug.what}: {found}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

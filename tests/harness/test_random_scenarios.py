@@ -1,0 +1,114 @@
+"""Random scenarios with faults break no invariant; a run repeats byte for byte; leaps over idle time change nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from hashlib import sha256
+from random import Random
+
+import pytest
+
+from harness.scenario.model import Scenario
+from harness.scenario.reading import parse_scenario
+from harness.sim.invariants import Checker
+from harness.sim.run import Run, simulate
+from harness.sim.trace import Fact, lines
+from harness.sim.world import Constants
+from tests.harness.random_scenarios import STRATEGIES, random_scenario, run
+
+RUNS, AT_A_TIME, SEED = 300, 50, 1
+
+
+@pytest.mark.parametrize("first", range(0, RUNS, AT_A_TIME))
+def test_random_scenarios_break_no_invariant(first: int) -> None:
+    """What is wrong comes with the smallest scenario that shows it and the command that runs it again."""
+    wrong = [found for number in range(first, first + AT_A_TIME) if (found := run(number, SEED)) is not None]
+    assert not wrong, "\n\n".join(wrong)
+
+
+# The same run, again and elsewhere
+
+SAME_RUNS = [(number, strategy) for number, strategy in enumerate(STRATEGIES[::2], start=900)]
+
+
+def digest(number: int, strategy: str) -> str:
+    """Of every byte that the run would write."""
+    facts = simulate(random_scenario(Random(f"{SEED}/{number}")), strategy, seed=number).facts
+    return sha256("\n".join(lines(facts)).encode()).hexdigest()
+
+
+def digests() -> list[str]:
+    return [digest(number, strategy) for number, strategy in SAME_RUNS]
+
+
+def test_a_run_repeats_byte_for_byte_under_any_hash_seed() -> None:
+    here = digests()
+    assert here == digests()
+    program = "from tests.harness.test_random_scenarios import digests; print(*digests())"
+    environment = {**os.environ, "PYTHONHASHSEED": "4711" if os.environ.get("PYTHONHASHSEED") != "4711" else "1"}
+    there = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert there.stdout.split() == here
+
+
+def test_another_seed_is_another_run() -> None:
+    scenario = random_scenario(Random(f"{SEED}/901"))
+    assert [*lines(simulate(scenario, STRATEGIES[0], 1).facts)] != [*lines(simulate(scenario, STRATEGIES[0], 2).facts)]
+
+
+# Leaps over idle time
+
+OWNERSHIP = ("reads", "stops", "group", "callback", "process", "event", "topic", "coordinator")
+TIMELINES: dict[str, list[dict[str, object]]] = {
+    "restart": [{"at": "100s", "restart": {"members": "consumer-2", "downtime": "5s"}}],
+    "rolling restart": [{"at": "90s", "rolling restart": {"downtime": "3s", "gap": "20s"}}],
+    "add partitions": [{"at": "2m", "add partitions": {"topic": "orders", "to": 9}}],
+    "fail over": [{"at": "2m", "fail over": {"down": "3s"}}],
+    "crash": [{"at": "100s", "crash": {"members": "consumer-2"}}],
+    "pause": [{"at": "100s", "pause": {"members": "consumer-1", "for": "20s"}}],
+}
+LATENCY_MS = 2
+PUNCTUAL = Constants(heartbeat_look_ms=0)
+
+
+def small(timeline: list[dict[str, object]]) -> Scenario:
+    return parse_scenario(
+        {
+            "name": "small",
+            "duration": "6m",
+            "topics": {"orders": {"partitions": 6, "rate": "60/s"}},
+            "members": {"consumer": {"count": 3, "topics": "orders", "record": "2ms"}},
+            "network": {"latency": f"{LATENCY_MS}ms"},
+            "client": {"session.timeout.ms": 10_000},
+            "timeline": timeline,
+        }
+    )
+
+
+def ownership(run: Run) -> list[Fact]:
+    return [fact for fact in run.facts if fact["fact"] in OWNERSHIP]
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky+static", "consumer/uniform"])
+@pytest.mark.parametrize("kind", TIMELINES)
+def test_leaps_over_idle_time_change_nothing_but_the_cost(kind: str, strategy: str) -> None:
+    """Without jitter and with punctual heartbeats nothing is drawn while a group is at rest: both runs go the same way.
+
+    Times, offsets and epochs are equal wherever a group is disturbed from outside. Where a classic session runs out
+    they may be a message's latency apart: commits put a session off, too, and a leap carries it by heartbeats only.
+    How many requests the coordinator was sent is left out: leaps do not count them all.
+    """
+    leaping = simulate(small(TIMELINES[kind]), strategy, 3, watch=Checker().feed, constants=PUNCTUAL)
+    walking = simulate(small(TIMELINES[kind]), strategy, 3, watch=Checker().feed, constants=PUNCTUAL, leaps=False)
+    assert walking.events > 2 * leaping.events
+    if kind in ("crash", "pause") and strategy.startswith("classic"):
+        ours, theirs = ownership(leaping), ownership(walking)
+        assert [timeless(fact) for fact in ours] == [timeless(fact) for fact in theirs]
+        assert all(abs(a["t"] - b["t"]) <= LATENCY_MS for a, b in zip(ours, theirs, strict=True))
+    else:
+        assert ownership(leaping) == ownership(walking)
+
+
+def timeless(fact: Fact) -> Fact:
+    return {key: value for key, value in fact.items() if key != "t"}
