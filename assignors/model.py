@@ -17,6 +17,8 @@ from itertools import chain
 from types import MappingProxyType
 
 EMPTY: Mapping[str, Sequence[int]] = MappingProxyType({})
+NOBODY = -1
+"""Where a list says who holds each partition: nobody does."""
 
 
 def java_string_order(text: str) -> bytes:

@@ -14,12 +14,11 @@ from dataclasses import dataclass, fields
 from math import fsum, isfinite
 from typing import TYPE_CHECKING
 
+from assignors.model import NOBODY as NOBODY
 from assignors.model import Assignment, Group, Layout, Member, Share, owned_numbers
 
 if TYPE_CHECKING:
     from assignors.optimal import Optimum
-
-NOBODY = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from zlib import crc32
 
-from assignors.model import Assignment, Group
-from assignors.quality import NOBODY
+from assignors.model import NOBODY, Assignment, Group, Layout
 
 Answer = Mapping[str, Mapping[str, Sequence[int]]]
+Held = list[tuple[str, int, int]]
+"""Topic, position of the member, and how many partitions of that topic it was given."""
 
 
 class Broken(Exception):
@@ -46,65 +48,95 @@ class NotApplicable(Exception):
 class Placed:
     """A valid answer: `owner[number]` is the position of the member that holds the partition, or NOBODY."""
 
-    __slots__ = ("answer", "counts", "owner", "view", "withheld")
+    __slots__ = ("answer", "counts", "held", "owner", "view", "withheld")
 
-    def __init__(self, view: View, owner: list[int], answer: Answer, withheld: list[int]) -> None:
+    def __init__(self, view: View, owner: list[int], answer: Answer, withheld: list[int], held: Held) -> None:
         self.view = view
         self.owner = owner
         self.answer = answer
         self.withheld = withheld
         """Partitions of subscribed topics that nobody was given."""
+        self.held = held
+        """How many of a topic's partitions a member has: a triple for every share of a topic."""
         counts = [0] * len(view.ids)
-        for position in owner:
-            if position >= 0:
-                counts[position] += 1
+        for _, position, count in held:
+            counts[position] += count
         self.counts = counts
 
     def shares(self) -> dict[str, dict[str, list[int]]]:
         """As plain mappings, every member present, partitions ascending: what the members own afterwards."""
-        shares: dict[str, dict[str, list[int]]] = {member_id: {} for member_id in self.view.ids}
-        ids, owner = self.view.ids, self.owner
+        shares: list[dict[str, list[int]]] = [{} for _ in self.view.ids]
+        owner = self.owner  # rather than the answer itself, which a class may keep and change
         for name, start, count in self.view.spans:
-            for number in range(start, start + count):
-                position = owner[number]
+            for partition, position in enumerate(owner[start : start + count]):
                 if position >= 0:
-                    shares[ids[position]].setdefault(name, []).append(number - start)
-        return shares
+                    share = shares[position]
+                    if name in share:
+                        share[name].append(partition)
+                    else:
+                        share[name] = [partition]
+        return dict(zip(self.view.ids, shares, strict=True))
 
     def differences(self, other: Placed) -> list[int]:
         return [n for n, (a, b) in enumerate(zip(self.owner, other.owner, strict=True)) if a != b]
 
 
-class View:
-    """A group as the checks read it; made once per group."""
+class Ground:
+    """What groups over the same topics share: where each topic's numbers begin, and who reads what."""
 
-    __slots__ = ("group", "ids", "position", "readable", "readers", "spans", "topics_of", "total")
+    __slots__ = ("by_name", "layout", "reads", "spans")
 
-    def __init__(self, group: Group) -> None:
-        self.group = group
-        layout = group.layout
-        self.ids = list(group.members)
-        self.position = {member_id: index for index, member_id in enumerate(self.ids)}
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
         self.spans = list(zip(layout.names, layout.starts, layout.counts, strict=True))
-        self.total = layout.total
-        by_name = {name: (start, count) for name, start, count in self.spans}
-        known: dict[tuple[str, ...], dict[str, tuple[int, int]]] = {}
-        self.topics_of: list[dict[str, tuple[int, int]]] = []
+        self.by_name = {name: (start, count) for name, start, count in self.spans}
+        self.reads: dict[tuple[str, ...], dict[str, tuple[int, int]]] = {}
+        """Per subscription, the existing topics in it, each with its first number and its partitions."""
+
+    def subscription(self, topics: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+        by_name = self.by_name
+        found = self.reads[topics] = {name: by_name[name] for name in topics if name in by_name}
+        return found
+
+
+class View:
+    """A group as the checks read it; made once per group, on the ground of the last one where topics are the same."""
+
+    __slots__ = ("alike", "ground", "group", "ids", "position", "readable", "readers", "topics_of")
+
+    def __init__(self, group: Group, ground: Ground | None = None) -> None:
+        self.group = group
+        self.ground = ground = ground if ground is not None and ground.layout is group.layout else Ground(group.layout)
+        self.ids = list(group.members)
+        self.position = dict(zip(self.ids, range(len(self.ids)), strict=True))
+        reads, subscription = ground.reads, ground.subscription
+        self.topics_of = [reads.get(m.topics) or subscription(m.topics) for m in group.members.values()]
         """Per member, the existing topics that it subscribes to, each with its first number and its partitions."""
-        for member in group.members.values():
-            topics = known.get(member.topics)
-            if topics is None:
-                topics = known[member.topics] = {name: by_name[name] for name in member.topics if name in by_name}
-            self.topics_of.append(topics)
-        self.readers = {name for topics in known.values() for name in topics}
-        self.readable = sum(by_name[name][1] for name in self.readers)
-
-    def subscribers(self, topic: str) -> list[int]:
-        return [position for position, topics in enumerate(self.topics_of) if topic in topics]
-
-    def same_subscriptions(self) -> bool:
+        distinct = list({id(topics): topics for topics in self.topics_of}.values())
+        read = (
+            distinct[0] if len(distinct) == 1 else {name: span for topics in distinct for name, span in topics.items()}
+        )
+        self.readers = read.keys()
+        self.alike = len(distinct) < 2 or all(topics.keys() == self.readers for topics in distinct)
         """Everybody reads the same existing topics."""
-        return all(topics.keys() == self.topics_of[0].keys() for topics in self.topics_of)
+        self.readable = sum([count for _, count in read.values()])
+
+    def rejoined(self, group: Group) -> View:
+        """The view of the same members on the same topics; what they own is all that differs."""
+        view = View.__new__(View)
+        view.group, view.ground, view.ids, view.position = group, self.ground, self.ids, self.position
+        view.topics_of, view.readers = self.topics_of, self.readers
+        view.alike, view.readable = self.alike, self.readable
+        return view
+
+    @property
+    def spans(self) -> list[tuple[str, int, int]]:
+        return self.ground.spans
+
+    def subscribers(self, topic: str) -> Sequence[int]:
+        if self.alike:
+            return range(len(self.ids)) if topic in self.readers else ()
+        return [position for position, topics in enumerate(self.topics_of) if topic in topics]
 
     def named(self, number: int) -> str:
         topic, partition = self.group.layout.partition_of(number)
@@ -114,25 +146,28 @@ class View:
         """Raises Broken(blames="valid") with one line on the first thing that is wrong."""
         if not isinstance(answer, Mapping):
             self._wrong(answer, f"returned a {type(answer).__name__}, not a mapping of member to topics")
-        owner = [NOBODY] * self.total
-        placed = 0
+        owner = [NOBODY] * self.ground.layout.total
+        held: Held = []
         for member_id, share in answer.items():
             position = self.position.get(member_id) if isinstance(member_id, str) else None
             if position is None:
                 if isinstance(member_id, str) and isinstance(share, Mapping) and not any(map(len, share.values())):
                     continue
                 raise self._broken(answer, f"gives something to {member_id!r}, who is not a member")
-            if not isinstance(share, Mapping):
+            if type(share) is not dict and not isinstance(share, Mapping):
                 kind = type(share).__name__
                 self._wrong(answer, f"gives {member_id!r} a {kind}, not a mapping of topic to partitions")
-            placed += self._place_share(answer, owner, position, share)
-        withheld = [] if placed == self.readable else self._withheld(owner)
-        if withheld:
-            self._check_withheld(answer, withheld, may_withhold=may_withhold)
-        return Placed(self, owner, answer, withheld)
+            self._place_share(answer, owner, position, share, held)
+        placed = Placed(self, owner, answer, [], held)
+        if sum(placed.counts) != self.readable:
+            placed.withheld = self._withheld(owner)
+            self._check_withheld(answer, placed.withheld, may_withhold=may_withhold)
+        return placed
 
-    def _place_share(self, answer: Answer, owner: list[int], position: int, share: Mapping[Any, Any]) -> int:
-        topics, placed = self.topics_of[position], 0
+    def _place_share(
+        self, answer: Answer, owner: list[int], position: int, share: Mapping[Any, Any], held: Held
+    ) -> None:
+        topics = self.topics_of[position]
         for topic, partitions in share.items():
             if type(partitions) is not list:
                 self._check_sequence(answer, position, topic, partitions)
@@ -153,8 +188,7 @@ class View:
                 if owner[number] != NOBODY:
                     self._wrong_twice(answer, number, owner[number], position)
                 owner[number] = position
-            placed += len(partitions)
-        return placed
+            held.append((topic, position, len(partitions)))
 
     def _check_sequence(self, answer: Answer, position: int, topic: object, partitions: object) -> None:
         member_id = self.ids[position]
@@ -204,6 +238,11 @@ class View:
 
     def _broken(self, answer: object, message: str, badness: float = 1.0) -> Broken:
         return Broken(message, self.group, answer, badness=badness, blames="valid")
+
+
+def digest(owner: Sequence[int]) -> str:
+    """An answer in a few characters, to be compared with another process's."""
+    return f"{crc32(repr(owner).encode()):08x}"
 
 
 def plain(answer: object) -> object:

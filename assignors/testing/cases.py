@@ -5,17 +5,22 @@ Start at   draw_case: the case of a seed and a number, the same in every process
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
-from assignors.json_contract import expect_object, group_from_json, group_to_json, refuse_unknown
+from assignors.json_contract import (
+    ContractError,
+    at,
+    expect_object,
+    group_from_json,
+    group_to_json,
+    refuse_unknown,
+    shown,
+)
 from assignors.model import Group, Member, Topic
-from assignors.testing.dice import SeededDice
-from assignors.testing.draw import DEFAULT, Knobs, draw_group
-from assignors.testing.events import Event, draw_events, events_from_json, events_to_json
-
-CHURN_EVERY = 4
-"""A churn asks some twenty times; one example in four has one."""
+from assignors.testing.events import KINDS, Event
+from assignors.testing.families import Draws
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +52,8 @@ def case_from_json(value: Any, path: str = "") -> Case:
     )
 
 
-def draw_case(seed: int, number: int, knobs: Knobs = DEFAULT) -> Case:
-    dice = SeededDice(seed * 1_000_003 + number)
-    group = draw_group(dice, knobs)
-    events: tuple[Event, ...] = ()
-    if number % CHURN_EVERY == 0 and group.members:
-        events = draw_events(dice, group, dice.integer(1, 5))
-    return Case(group, events)
+def draw_case(seed: int, number: int) -> Case:
+    return Case(*Draws(seed).example(number))
 
 
 def growing_groups() -> list[Case]:
@@ -67,3 +67,25 @@ def growing_groups() -> list[Case]:
         mixed = {member_id: Member(names[i % topics :: 2] or names) for i, member_id in enumerate(ids)}
         cases.append(Case(Group(counts, mixed)))
     return cases
+
+
+def events_to_json(events: Sequence[Event]) -> list[dict[str, Any]]:
+    return [
+        {"event": event.kind} | {field.name: getattr(event, field.name) for field in fields(event)} for event in events
+    ]
+
+
+def events_from_json(value: Any, path: str = "events") -> tuple[Event, ...]:
+    events = []
+    for i, item in enumerate(value or ()):
+        described = dict(expect_object(item, at(path, i)))
+        kind = KINDS.get(str(described.pop("event", None)))
+        if kind is None:
+            raise ContractError(at(path, i), f"expected an event, one of {', '.join(KINDS)}, got {shown(item)}")
+        if "topics" in described:
+            described["topics"] = tuple(described["topics"])
+        try:
+            events.append(kind(**described))
+        except TypeError as error:
+            raise ContractError(at(path, i), str(error).partition("() ")[2] or str(error)) from None
+    return tuple(events)

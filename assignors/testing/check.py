@@ -1,6 +1,6 @@
 """From an assignor to its report card: search, find where state and hash order hide, shrink, confirm.
 
-Given      a Target, how many examples, a seed; a progress callback, and a churn driver if the caller has a better one
+Given      a Target, how many examples, a seed; a progress callback, and what churns run through if the caller has more
 Returns    a Report
 Confirmed  a counterexample is shown only after a new process, asked about nothing else before, has failed on it too.
            What fails only after other groups were asked about is a finding about `deterministic`
@@ -9,8 +9,9 @@ Start at   check, replay
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,22 +19,21 @@ from assignors.json_contract import group_to_json
 from assignors.testing.answers import Broken, NotApplicable, plain
 from assignors.testing.cases import Case, case_from_json, draw_case
 from assignors.testing.contract import BY_NAME, EVERYBODY, PROPERTIES, Property
-from assignors.testing.history import compare_elsewhere, differs_after, shown_elsewhere
+from assignors.testing.history import after_another, compare_elsewhere, differs_after, shown_elsewhere
 from assignors.testing.report import BROKEN, HOLDS, MEASURED, NOT_RUN, Finding, Report, Row
-from assignors.testing.rounds import DriverFactory, Rounds
+from assignors.testing.rounds import IN_ROUNDS, Churns, DriverFactory, MachineFactory, Rounds
 from assignors.testing.sandbox import Beat, Ended, Send, in_child
-from assignors.testing.search import Tally, look_at, search
+from assignors.testing.search import Course, Tally, look_at, search
 from assignors.testing.shrink import shrink
 from assignors.testing.subject import Subject
 from assignors.testing.targets import Target
 from assignors.testing.trial import Trial
 
-EXAMPLES = 1000
+EXAMPLES = 2000
 GRACE_S = 2.0
 """How much longer than a call's limit a child may be silent: the limit is kept by a signal, the grace by SIGKILL."""
 SHRINK_S = 12.0
 HANG_SHRINK_S = 15.0
-HISTORY_S = 8.0
 SHRINK_LIMIT_S = 2.0
 """Of one call, while something else than a hang is being shrunk."""
 HANG_LIMIT_S = 0.5
@@ -46,37 +46,46 @@ def check(
     seed: int = 0,
     *,
     driver: DriverFactory = Rounds,
+    machines: MachineFactory | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Report:
-    started = time.perf_counter()
-    bench = Bench(target, driver)
+    """`machines` is harness.churn.ProtocolChurn, or None: then `survives-churn` is not looked at."""
+    started, cpu = time.perf_counter(), cpu_s()
+    bench = Bench(target, Churns(driver, machines))
     tally = bench.search(examples, seed, progress)
     findings: dict[str, Finding] = {}
     notes: list[str] = []
     for each in PROPERTIES:
         found = tally.counts[each.name].found
-        if found is None:
+        if found is None or (each.last and findings):
             continue
         finding = bench.pin_down(each, case_from_json(found), tally.counts[each.name].worst, seed, examples)
         findings.setdefault(finding.property, finding)
     if "deterministic" not in findings and "bounded-time" not in findings:
-        hidden = compare_elsewhere(target, seed, tally.digests, notes)
+        hidden = compare_elsewhere(target, seed, tally, notes)
         if hidden is not None:
             findings["deterministic"] = hidden
-    return make_report(target, tally, findings, examples, seed, time.perf_counter() - started, notes)
+    spent = time.perf_counter() - started, cpu_s() - cpu
+    return make_report(target, tally, findings, examples, seed, spent, notes)
 
 
-def replay(target: Target, name: str, case: Case, driver: DriverFactory = Rounds) -> Finding | None:
+def cpu_s() -> float:
+    """Of this process and of its children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def replay(target: Target, name: str, case: Case, machines: MachineFactory | None = None) -> Finding | None:
     """One case again, in a new process."""
-    return Bench(target, driver).confirm(BY_NAME[name], case)
+    return Bench(target, Churns(machines=machines)).confirm(BY_NAME[name], case)
 
 
 class Bench:
     """Experiments on one target, each in a child process of its own."""
 
-    def __init__(self, target: Target, driver: DriverFactory = Rounds) -> None:
+    def __init__(self, target: Target, churns: Churns = IN_ROUNDS) -> None:
         self.target = target
-        self.driver = driver
+        self.churns = churns
 
     def child(self, work: Callable[[Send], Any], *, quiet_s: float | None = None, hear: Any = None) -> Any:
         quiet_s = quiet_s or self.target.call_limit_s + GRACE_S
@@ -90,7 +99,7 @@ class Bench:
             def step(number: int) -> None:
                 beat.number = number
 
-            return search(subject, examples, seed, driver=self.driver, progress=step)
+            return search(subject, examples, seed, churns=self.churns, progress=step)
 
         ended = self.child(work, hear=progress, quiet_s=self.quiet_at_first())
         if isinstance(ended, Ended):
@@ -110,10 +119,10 @@ class Bench:
         def work(send: Send) -> None:
             subject = self.target.subject()
             subject.on_call = lambda group: send(group_to_json(group))
-            tally = Tally()
+            tally, course = Tally(), Course(subject)
             with subject.watched():
                 for number in range(start, examples):
-                    look_at(subject, draw_case(seed, number), PROPERTIES, tally, number, self.driver, seed)
+                    look_at(subject, draw_case(seed, number), course, tally, number, self.churns, seed)
 
         again = self.child(work, quiet_s=self.quiet_at_first())
         tally = Tally(examples=start)
@@ -132,7 +141,7 @@ class Bench:
         if case.before is not None:
             return differs_after(self.target, case)
         ended = self.child(
-            lambda send: judged(self.target.subject(limit_s), each, case, self.driver, send),
+            lambda send: judged(self.target.subject(limit_s), each, case, self.churns, send),
             quiet_s=None if limit_s is None else limit_s + 0.5 + (0.0 if self.target.limit_memory else 20.0),
         )
         if isinstance(ended, Ended):
@@ -152,7 +161,7 @@ class Bench:
         """The smallest form of a counterexample, confirmed; or the honest word that it could not be seen again."""
         original = self.confirm(each, case)
         if original is None:
-            hidden = self.after_history(each, case, seed, examples)
+            hidden = self.after_history(case, seed, examples)
             if hidden is not None:
                 return hidden
             told = f"{message} (seen once; not again when asked about this group alone)"
@@ -176,7 +185,7 @@ class Bench:
 
             def fails(candidate: Case) -> bool:
                 beat()
-                word = judged(self.target.subject(SHRINK_LIMIT_S), each, candidate, self.driver)
+                word = judged(self.target.subject(SHRINK_LIMIT_S), each, candidate, self.churns)
                 return word is not None and word[0] == each.name and alike(word[1], message)
 
             return shrink(case, fails, budget_s=SHRINK_S).to_json()
@@ -204,26 +213,9 @@ class Bench:
             finding, message=finding.message + full, case=Case(smaller.group), group=group_to_json(smaller.group)
         )
 
-    def after_history(self, each: Property, case: Case, seed: int, examples: int) -> Finding | None:
+    def after_history(self, case: Case, seed: int, examples: int) -> Finding | None:
         """It failed in the search and does not alone: some group before it leaves a state behind. Which one?"""
-        deadline = time.perf_counter() + HISTORY_S
-        for number in range(examples):
-            if time.perf_counter() > deadline:
-                break
-            before = draw_case(seed, number).group
-            finding = differs_after(self.target, Case(case.group, before=before))
-            if finding is not None:
-                return self.shrink_history(finding.case)
-        return None
-
-    def shrink_history(self, case: Case) -> Finding | None:
-        smaller = shrink(
-            case,
-            lambda c: c.before is not None and differs_after(self.target, c) is not None,
-            budget_s=SHRINK_S,
-            most=400,
-        )
-        return differs_after(self.target, smaller)
+        return after_another(self.target, case.group, [draw_case(seed, n).group for n in range(min(examples, 250))])
 
 
 Judgement = tuple[str, str, dict[str, Any], Any]
@@ -234,9 +226,7 @@ def alike(message: str, other: str) -> bool:
     return message.startswith("raised") == other.startswith("raised")
 
 
-def judged(
-    subject: Subject, each: Property, case: Case, driver: DriverFactory, send: Send | None = None
-) -> Judgement | None:
+def judged(subject: Subject, each: Property, case: Case, churns: Churns, send: Send | None = None) -> Judgement | None:
     """The property's word on one case: who is to blame, why, in which group, and the answer."""
     if send is not None:
         send(case.to_json()["group"])
@@ -244,8 +234,8 @@ def judged(
     try:
         with subject.watched():
             # read anew: a class that changes its input must not change the case that is being shrunk
-            trial = Trial(subject, case_from_json(case.to_json()), thorough=True, driver=driver)
-            if each.waived_on(trial):
+            trial = Trial(subject, case_from_json(case.to_json()), thorough=True, churns=churns)
+            if trial.waived or any(waiver.covers(trial.shapes) for waiver in each.waivers_of(subject)):
                 return None
             each.check(trial)
     except NotApplicable:
@@ -264,7 +254,7 @@ def make_report(
     findings: dict[str, Finding],
     examples: int,
     seed: int,
-    seconds: float,
+    spent: tuple[float, float],
     notes: Sequence[str],
 ) -> Report:
     subject = target.subject()
@@ -278,24 +268,27 @@ def make_report(
         seed=seed,
         examples=examples,
         groups=tally.examples,
-        rows=tuple(row_of(each, tally, each.held_by(subject), findings.get(each.name)) for each in PROPERTIES),
+        rows=tuple(row_of(each, tally, findings, promised=each.held_by(subject)) for each in PROPERTIES),
         findings=ordered,
         calls=tally.calls,
-        seconds=seconds,
+        seconds=spent[0],
+        cpu_seconds=spent[1],
         assignor_seconds=tally.assignor_s,
+        machine_seconds=tally.machine_s,
+        busy=tally.busy,
         slowest=tally.slowest,
         notes=tuple(notes),
     )
 
 
-def row_of(each: Property, tally: Tally, promised: bool, finding: Finding | None) -> Row:
-    count = tally.counts[each.name]
+def row_of(each: Property, tally: Tally, findings: Mapping[str, Finding], *, promised: bool) -> Row:
+    count, finding = tally.counts[each.name], findings.get(each.name)
     worst = count.worst if count.broken else ""
     if each.name == "bounded-time" and not worst:
         worst = tally.slowest
     if finding is not None:
         verdict, worst = BROKEN, finding.message
-    elif not count.examples:
+    elif not count.examples or (each.last and findings):
         verdict = NOT_RUN
     else:
         verdict = HOLDS if promised else MEASURED

@@ -1,6 +1,6 @@
 """Groups that have broken real assignors, drawn from dice: the same dice, the same group, in every process.
 
-Sizes      most have at most 5 members, where corners are close to each other; some have 17 to 40, because an assignor
+Sizes      most have at most 6 members, where corners are close to each other; some have 17 to 40, because an assignor
            that counts to sixteen, or tries every subset, only shows it there
 Ids        c9 before c10, uuids, all of unicode, words with one Java hash code; static members among dynamic ones
 Topics     no partitions, one, many; topics without a subscriber, subscribed topics that do not exist, duplicates
@@ -45,7 +45,7 @@ DEFAULT = Knobs()
 
 
 def draw_group(dice: Dice, knobs: Knobs = DEFAULT) -> Group:
-    if knobs.racks and dice.chance(0.12):
+    if knobs.racks and dice.chance(0.2):
         return rack_friendly_group(dice, knobs)
     members = draw_size(dice, knobs.max_members)
     counts = draw_counts(dice, knobs, crowded=members > 8)
@@ -82,9 +82,9 @@ def draw_size(dice: Dice, largest: int) -> int:
     """Nobody at all in one group of fifty; beyond sixteen in one of twelve."""
     if dice.chance(0.02):
         return 0
-    if largest > 5 and dice.chance(0.2):
-        return dice.integer(17, largest) if largest > 17 and dice.chance(0.4) else dice.integer(6, min(largest, 16))
-    return dice.integer(1, max(1, min(largest, 5)))
+    if largest > 6 and dice.chance(0.2):
+        return dice.integer(17, largest) if largest > 17 and dice.chance(0.4) else dice.integer(7, min(largest, 16))
+    return dice.integer(1, max(1, min(largest, 6)))
 
 
 def draw_counts(dice: Dice, knobs: Knobs, *, crowded: bool) -> dict[str, int]:

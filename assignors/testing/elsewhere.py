@@ -1,9 +1,7 @@
-"""The same questions in another process, with another hash seed and in another order: `python -m` this module answers.
+"""The same questions in another process, with another hash seed and in another order; answering.py is what runs there.
 
 A set of strings is walked in an order that differs from process to process, an id() from object to object, and what a
 class remembers from what it was asked before. None of it shows inside one process.
-Given      a target on the command line; one JSON line per question: {"seed": .., "number": ..} or {"group": {..}}
-Returns    one JSON line per answer: {"digest": .., "answer": ..}, or {"digest": null} where there is none
 """
 
 from __future__ import annotations
@@ -14,13 +12,10 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
 
-from assignors.testing.answers import Broken, NotApplicable, plain
-from assignors.testing.cases import case_from_json, draw_case
-from assignors.testing.targets import Target, load_target
+from assignors.testing.targets import Target
 
 
 class Elsewhere:
@@ -31,7 +26,7 @@ class Elsewhere:
             "PYTHONHASHSEED": str(hash_seed),
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }
-        command = [sys.executable, "-m", "assignors.testing.elsewhere", target.text, *target.promises]
+        command = [sys.executable, "-m", "assignors.testing.answering", target.text, *target.promises]
         self.process = subprocess.Popen(
             command,
             env=environment,
@@ -50,22 +45,16 @@ class Elsewhere:
         self.process.kill()
         self.process.communicate()
 
-    def ask(self, questions: Iterable[Any], within_s: float) -> list[Any] | None:
+    def ask(self, question: Any, within_s: float) -> Any:
         assert self.process.stdin is not None
-        lines = [json.dumps(question).encode() + b"\n" for question in questions]
         deadline = time.monotonic() + within_s
-        answers = []
         try:
-            for line in lines:
-                self.process.stdin.write(line)
-                self.process.stdin.flush()
-                answer = self._line(deadline)
-                if answer is None:
-                    return None
-                answers.append(json.loads(answer))
+            self.process.stdin.write(json.dumps(question).encode() + b"\n")
+            self.process.stdin.flush()
+            answer = self._line(deadline)
         except OSError:
             return None
-        return answers
+        return None if answer is None else json.loads(answer)
 
     def _line(self, deadline: float) -> bytes | None:
         assert self.process.stdout is not None
@@ -77,32 +66,3 @@ class Elsewhere:
             self.buffer += chunk
         line, _, self.buffer = self.buffer.partition(b"\n")
         return line
-
-
-def answer(target: Target, question: Any) -> dict[str, Any]:
-    from assignors.testing.search import digest
-
-    if "number" in question:
-        group = draw_case(question["seed"], question["number"]).group
-    else:
-        group = case_from_json(question).group
-    subject = target.subject()
-    try:
-        with subject.watched():
-            placed = subject.ask(group)
-    except (Broken, NotApplicable) as error:
-        return {"digest": None, "answer": str(error)}
-    return {"digest": digest(placed.owner), "answer": plain(placed.answer)}
-
-
-def main() -> None:
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what the class prints must not mix with the answers
-    target = load_target(sys.argv[1], sys.argv[2:])
-    for line in sys.stdin:
-        out.write(json.dumps(answer(target, json.loads(line))) + "\n")
-        out.flush()
-
-
-if __name__ == "__main__":
-    main()

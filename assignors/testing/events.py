@@ -1,4 +1,4 @@
-"""What happens to a group between two rebalances, as values: they print, travel as JSON and shrink.
+"""What happens to a group between two rebalances, as values: they print, travel as JSON (cases.py) and shrink.
 
 Given      a group whose members own what they were last given
 Returns    the group after the event, as the next rebalance sees it; an event about somebody who is not there, or a
@@ -8,11 +8,9 @@ Start at   happen, draw_events
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from assignors.json_contract import ContractError, at, expect_object, shown
 from assignors.model import Group, Member, Topic
 from assignors.testing.dice import Dice
 
@@ -82,7 +80,14 @@ KINDS: dict[str, type[Event]] = {
 
 
 def happen(group: Group, event: Event) -> Group:
-    members, topics = dict(group.members), dict(group.topics)
+    match event:
+        case Grow(topic, by) if topic in group.topics:
+            return Group({**group.topics, topic: grown(group.topics[topic], by)}, group.members)
+        case Delete(topic) if topic in group.topics:
+            return Group({name: each for name, each in group.topics.items() if name != topic}, group.members)
+        case Grow() | Delete():
+            return group
+    members = dict(group.members)
     match event:
         case Join(member, subscribed, rack):
             members.setdefault(member, Member(topics=subscribed, rack=rack))
@@ -93,11 +98,6 @@ def happen(group: Group, event: Event) -> Group:
                 # As a client does before it rejoins: what it no longer reads it no longer holds.
                 kept = {name: held for name, held in members[member].owned.items() if name in subscribed}
                 members[member] = replace(members[member], topics=subscribed, owned=kept)
-        case Grow(topic, by):
-            if topic in topics:
-                topics[topic] = grown(topics[topic], by)
-        case Delete(topic):
-            topics.pop(topic, None)
         case MoveRack(member, rack):
             if member in members:
                 members[member] = replace(members[member], rack=rack)
@@ -108,7 +108,7 @@ def happen(group: Group, event: Event) -> Group:
                     name: sorted({p for held in both for p in held.get(name, ())}) for side in both for name in side
                 }
                 members[member] = replace(members[member], owned=owned, generation=members[of].generation)
-    return Group(topics, members)
+    return group.with_members(members)
 
 
 def grown(topic: Topic, by: int) -> Topic:
@@ -127,7 +127,7 @@ def rejoins(group: Group, member_id: str, member: Member | None) -> Group:
     """The other half of a crash: back with an old claim and an old generation."""
     if member is None or member_id in group.members:
         return group
-    return Group(group.topics, {**group.members, member_id: member})
+    return group.with_members({**group.members, member_id: member})
 
 
 def draw_events(dice: Dice, group: Group, count: int) -> tuple[Event, ...]:
@@ -155,26 +155,4 @@ def draw_events(dice: Dice, group: Group, count: int) -> tuple[Event, ...]:
             events.append(Delete(dice.choice(topics)) if topics and dice.chance(0.5) else MoveRack(members[0], "b"))
         else:
             events.append(DuplicateClaim(dice.choice(members), dice.choice(members)))
-    return tuple(events)
-
-
-def events_to_json(events: Sequence[Event]) -> list[dict[str, Any]]:
-    return [
-        {"event": event.kind} | {field.name: getattr(event, field.name) for field in fields(event)} for event in events
-    ]
-
-
-def events_from_json(value: Any, path: str = "events") -> tuple[Event, ...]:
-    events = []
-    for i, item in enumerate(value or ()):
-        described = dict(expect_object(item, at(path, i)))
-        kind = KINDS.get(str(described.pop("event", None)))
-        if kind is None:
-            raise ContractError(at(path, i), f"expected an event, one of {', '.join(KINDS)}, got {shown(item)}")
-        if "topics" in described:
-            described["topics"] = tuple(described["topics"])
-        try:
-            events.append(kind(**described))
-        except TypeError as error:
-            raise ContractError(at(path, i), str(error).partition("() ")[2] or str(error)) from None
     return tuple(events)

@@ -5,7 +5,6 @@ Start at   compare_elsewhere (another process, another hash seed, another order)
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from assignors.json_contract import group_to_json
@@ -15,6 +14,7 @@ from assignors.testing.cases import Case, draw_case
 from assignors.testing.elsewhere import Elsewhere
 from assignors.testing.report import Finding
 from assignors.testing.sandbox import Ended, Send, in_child
+from assignors.testing.search import Tally
 from assignors.testing.shrink import shrink
 from assignors.testing.targets import Target
 
@@ -24,19 +24,21 @@ HISTORY_S = 10.0
 Told = tuple[list[int] | None, Any]
 
 
-def compare_elsewhere(target: Target, seed: int, digests: list[str], notes: list[str]) -> Finding | None:
+def compare_elsewhere(target: Target, seed: int, tally: Tally, notes: list[str]) -> Finding | None:
     """The search's first answers against those of another process, asked in reverse."""
-    if not target.loads_elsewhere or not digests:
+    known = tally.digests
+    if not target.loads_elsewhere or not known:
         notes.append("not compared with another process: the class cannot be loaded by name there")
         return None
-    known = {int(number): value for number, _, value in (text.partition(":") for text in digests)}
     numbers = sorted(known, reverse=True)
     with Elsewhere(target, HASH_SEEDS[0]) as other:
-        answers = other.ask([{"seed": seed, "number": n} for n in numbers], START_S + target.call_limit_s)
-    if answers is None:
+        told = other.ask({"seed": seed, "numbers": numbers}, START_S + target.call_limit_s)
+    if told is None:
         notes.append("not compared with another process: it could not be started, or did not answer")
         return None
-    different = [n for n, told in zip(numbers, answers, strict=True) if told["digest"] != known[n]]
+    tally.calls += len(numbers)
+    tally.assignor_s += told["assignor_s"]
+    different = [n for n, digest in zip(numbers, told["digests"], strict=True) if digest != known[n]]
     for number in reversed(different[-3:]):
         finding = explain_difference(target, seed, number)
         if finding is not None:
@@ -59,18 +61,42 @@ def explain_difference(target: Target, seed: int, number: int) -> Finding | None
     finally:
         for other in others:
             other.__exit__(None, None, None)
-    earlier = [draw_case(seed, n).group for n in range(max(0, number - 40), min(number + 40, 250)) if n != number]
-    deadline = time.monotonic() + HISTORY_S
-    for before in earlier:
-        if time.monotonic() > deadline:
-            break
-        if differs_after(target, Case(case.group, before=before)) is not None:
-            start = Case(case.group, before=before)
-            smaller = shrink(
-                start, lambda c: c.before is not None and differs_after(target, c) is not None, budget_s=10.0, most=400
-            )
-            return differs_after(target, smaller)
-    return None
+    return after_another(target, case.group, [draw_case(seed, n).group for n in range(250) if n != number])
+
+
+def after_another(target: Target, group: Group, others: list[Group]) -> Finding | None:
+    """Which of these, asked about first, changes the answer; made small."""
+    before = disturber(target, group, others) or disturber(target, group, others[::-1])
+    if before is None:
+        return None
+    smaller = shrink(
+        Case(group, before=before),
+        lambda case: case.before is not None and differs_after(target, case) is not None,
+        budget_s=HISTORY_S,
+        most=600,
+    )
+    return differs_after(target, smaller)
+
+
+def disturber(target: Target, group: Group, history: list[Group]) -> Group | None:
+    """By halves: the last group before this one that is enough by itself."""
+    alone = asked_in_turn(target, [group])
+
+    def matters(part: list[Group]) -> bool:
+        told = asked_in_turn(target, [*part, group])
+        return told is not None and alone is not None and told[0] != alone[0]
+
+    if not matters(history):
+        return None
+    while len(history) > 1:
+        first, second = history[: len(history) // 2], history[len(history) // 2 :]
+        if matters(second):
+            history = second
+        elif matters(first):
+            history = first
+        else:
+            return None  # it takes more than one
+    return history[0]
 
 
 def shown_elsewhere(target: Target, case: Case) -> Finding | None:
@@ -83,8 +109,8 @@ def shown_elsewhere(target: Target, case: Case) -> Finding | None:
 
 
 def elsewhere_differs(others: list[Elsewhere], case: Case) -> Finding | None:
-    told = [other.ask([{"group": group_to_json(case.group)}], START_S) for other in others]
-    answers = [one[0] for one in told if one]
+    told = [other.ask({"group": group_to_json(case.group)}, START_S) for other in others]
+    answers = [one for one in told if one]
     for one in answers[1:]:
         if one["digest"] != answers[0]["digest"]:
             text = f"answers differently in another process: {short(answers[0]['answer'])}, then {short(one['answer'])}"

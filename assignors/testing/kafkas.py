@@ -21,6 +21,7 @@ _COOPERATIVE = {
     "cooperative with conflicting-claims and stale-claims": "an old claim that meets a newer one may cancel both",
     "cooperative-rounds with racks": "what racks move is withheld again in every round",
     "churn with racks": "likewise",
+    "survives-churn with racks": "likewise",
 }
 KNOWN: Mapping[str, Mapping[str, str]] = {
     "classic/sticky": _STICKY,

@@ -2,8 +2,8 @@
 
     TestMine = churn_machine(Mine).TestCase         # pytest collects it
 
-Given      an assignor (class, instance or `package.module:Class`), and a driver if the churn should run through more
-           than rebalance rounds: the lab's harness hands in real members and a real coordinator (rounds.py)
+Given      an assignor (class, instance or `package.module:Class`); `machines` if the churn should run through more than
+           rebalance rounds: harness.churn.ProtocolChurn runs real members and a real coordinator
 Returns    a RuleBasedStateMachine; a failure is printed by Hypothesis as the shortest program of rules that shows it
 """
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from assignors.model import Group, Member, Topic
-from assignors.testing.answers import NotApplicable, Placed
+from assignors.testing.answers import NotApplicable
 from assignors.testing.events import (
     Crash,
     Delete,
@@ -27,8 +27,8 @@ from assignors.testing.events import (
     MoveRack,
     Resubscribe,
 )
-from assignors.testing.properties_moves import check_handover
-from assignors.testing.rounds import ChurnDriver, DriverFactory, Rounds
+from assignors.testing.properties_churn import handing_over
+from assignors.testing.rounds import ChurnDriver, DriverFactory, MachineFactory, Rounds
 from assignors.testing.targets import target_of
 
 IDS = ("a", "b", "c", "d", "e")
@@ -37,7 +37,11 @@ RACKS = ("r1", "r2")
 
 
 def churn_machine(
-    assignor: object, *, promises: Collection[str] = (), driver: DriverFactory = Rounds
+    assignor: object,
+    *,
+    promises: Collection[str] = (),
+    driver: DriverFactory = Rounds,
+    machines: MachineFactory | None = None,
 ) -> type[RuleBasedStateMachine]:
     target = target_of(assignor, promises)
 
@@ -50,12 +54,6 @@ def churn_machine(
             self.present: set[str] = set()
             self.driver: ChurnDriver | None = None
 
-        def ask(self, group: Group) -> Placed:
-            placed = self.subject.ask(group)
-            if "cooperative" in target.promises:
-                check_handover(placed)
-            return placed
-
         @initialize(
             partitions=st.tuples(st.integers(0, 4), st.integers(0, 3)),
             first=st.sampled_from(IDS),
@@ -66,7 +64,11 @@ def churn_machine(
                 name: Topic(count, tuple((RACKS[p % 2],) for p in range(count)) if racks else None)
                 for name, count in zip(TOPICS, partitions, strict=True)
             }
-            self.driver = driver(self.ask, Group(topics, {first: Member(TOPICS)}))
+            group = Group(topics, {first: Member(TOPICS)})
+            if machines is not None:
+                self.driver = machines(self.subject, group)
+            else:
+                self.driver = driver(handing_over(self.subject), group)
             self.present = {first}
             self.settle()
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("rebalance-lab", "property-testing of Kafka assignors")
     group.addoption("--assignor", action="append", default=[], metavar="TARGET", help="as for rebalance-lab check")
-    group.addoption("--assignor-examples", type=int, default=1000, metavar="N", help="groups to try (1000)")
+    group.addoption("--assignor-examples", type=int, default=2000, metavar="N", help="groups to try (2000)")
     group.addoption("--assignor-seed", type=int, default=0, metavar="S", help="which groups (0)")
 
 

@@ -1,4 +1,4 @@
-"""What only those are held to who promise it: staying put, moving little, handing over safely, racks. And churn.
+"""What only those are held to who promise it: staying put, moving little, handing over safely, racks.
 
 The form is that of properties.py. Settled means: rebalanced until nothing is withheld.
 """
@@ -6,11 +6,12 @@ The form is that of properties.py. Settled means: rebalanced until nothing is wi
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
-from assignors.model import Group, Member, Topic
+from assignors.model import Group, Member
 from assignors.quality import NOBODY, claim_generation, claimed_numbers, previous_owners
 from assignors.testing.answers import Broken, NotApplicable, Placed
-from assignors.testing.events import happen
+from assignors.testing.events import Event, Join, happen
 from assignors.testing.properties import _difference
 from assignors.testing.rounds import Settled, rejoined, settle
 from assignors.testing.trial import Trial
@@ -38,13 +39,12 @@ def sticky_leave(trial: Trial) -> None:
     A deploy takes members away one by one. If each departure moves partitions among those who stay, a rolling restart
     of n members moves everything n times. Members subscribe alike here, so that nobody has to make room for anybody.
     """
-    settled = settled_plain(trial)
+    settled, group = settled_plain(trial)
     ids = settled.placed.view.ids
     for leaver in {ids[0], ids[-1], ids[len(ids) // 2]} if trial.thorough else {ids[len(ids) // 2]}:
-        group = settled.rejoined()
-        group = group.with_members({i: m for i, m in group.members.items() if i != leaver})
-        after = settle(trial.subject.ask, group)
-        check_nobody_loses(settled.placed, after.placed, f"after {leaver!r} has left", group)
+        fewer = group.with_members({i: m for i, m in group.members.items() if i != leaver})
+        after = settle(trial.subject.ask, fewer)
+        check_nobody_loses(settled.placed, after.placed, f"after {leaver!r} has left", fewer)
 
 
 def sticky_join(trial: Trial) -> None:
@@ -52,37 +52,37 @@ def sticky_join(trial: Trial) -> None:
 
     Adding a member should cost what it relieves: one share moves, the rest goes on reading.
     """
-    settled = settled_plain(trial)
+    settled, group = settled_plain(trial)
     total, members = settled.placed.view.readable, len(settled.placed.view.ids)
-    topics = next(iter(settled.group.members.values())).topics
+    topics = next(iter(group.members.values())).topics
     for joiner in ("!new", "~new") if trial.thorough else ("!new" if total % 2 else "~new",):
-        group = settled.rejoined()
-        group = group.with_members({**group.members, joiner: Member(topics)})
-        after = settle(trial.subject.ask, group).placed
+        more = group.with_members({**group.members, joiner: Member(topics)})
+        after = settle(trial.subject.ask, more).placed
         share = -(-total // (members + 1))
         if after.counts[members] > share:
             raise Broken(
                 f"{joiner!r} joins {members} and takes {after.counts[members]} of {total} partitions, not {share}",
-                group,
+                more,
                 after.answer,
                 badness=after.counts[members] - share,
             )
-        check_only_joiner_gains(settled.placed, after, members, group)
+        check_only_joiner_gains(settled.placed, after, members, more)
 
 
 def check_nobody_loses(before: Placed, after: Placed, when: str, group: Group) -> None:
     position = after.view.position
-    lost = 0
-    worst = ""
-    for number, owner in enumerate(before.owner):
-        was = before.view.ids[owner] if owner != NOBODY else None
-        now = after.owner[number]
-        if was in position and now != position[was]:
-            lost += 1
-            whom = after.view.ids[now] if now != NOBODY else "nobody"
-            worst = worst or f"{when}, {was!r} loses {before.view.named(number)} to {whom!r}"
-    if lost:
-        raise Broken(worst, group, after.answer, badness=lost)
+    now_at = [position.get(member_id, NOBODY) for member_id in before.view.ids]
+    changed = [
+        number
+        for number, (was, now) in enumerate(zip(before.owner, after.owner, strict=True))
+        if was >= 0 and now_at[was] not in (now, NOBODY)
+    ]
+    if changed:
+        number = changed[0]
+        was, now = before.view.ids[before.owner[number]], after.owner[number]
+        whom = after.view.ids[now] if now != NOBODY else "nobody"
+        text = f"{when}, {was!r} loses {before.view.named(number)} to {whom!r}"
+        raise Broken(text, group, after.answer, badness=len(changed))
 
 
 def check_only_joiner_gains(before: Placed, after: Placed, joiner: int, group: Group) -> None:
@@ -94,18 +94,19 @@ def check_only_joiner_gains(before: Placed, after: Placed, joiner: int, group: G
         raise Broken(text, group, after.answer, badness=len(changed))
 
 
-def settled_plain(trial: Trial) -> Settled:
-    """Equal subscriptions, no racks, no loads: what has to move is then beyond argument. Settled from nothing owned."""
-    alike = len({frozenset(member.topics) for member in trial.group.members.values()}) == 1
-    if not alike or not trial.view.readable or len(trial.view.ids) < 2:
+def settled_plain(trial: Trial) -> tuple[Settled, Group]:
+    """With equal subscriptions, no racks and no loads what has to move is beyond dispute. And how the group rejoins."""
+    members = trial.group.members.values()
+    if (
+        len(members) < 2
+        or not trial.view.readable
+        or len({frozenset(topics) for topics in {m.topics for m in members}}) > 1
+    ):
         raise NotApplicable
-    topics = {name: Topic(topic.partitions, id=topic.id) for name, topic in trial.group.topics.items()}
-    members = {
-        i: Member(m.topics, m.owned, m.generation, instance_id=m.instance_id) for i, m in trial.group.members.items()
-    }
-    if not trial.shapes & {"racks", "loads"}:
-        return trial.settled
-    return settle(trial.subject.ask, Group(topics, members))
+    if trial.plain:
+        return trial.settled, trial.rejoined
+    settled = trial.without_racks_and_loads
+    return settled, settled.rejoined()
 
 
 def settles(trial: Trial) -> None:
@@ -120,7 +121,7 @@ def settles(trial: Trial) -> None:
         if placed.owner == before.owner:
             return
         before = placed
-        settled = settle(trial.subject.ask, rejoined(group, placed.shares()))
+        settled = settle(trial.subject.ask, rejoined(group, placed))
         group, placed = settled.group, settled.placed
     if placed.owner == before.owner:
         return
@@ -134,7 +135,7 @@ def minimal_moves(trial: Trial) -> None:
     The distance is the class's `moves_within`, nothing unless it says otherwise. Racks and loads may ask for moves of
     their own, so groups that have them are passed over.
     """
-    if trial.shapes & {"racks", "loads"} or not any(member.owned for member in trial.group.members.values()):
+    if not trial.plain or not any(member.owned for member in trial.group.members.values()):
         raise NotApplicable
     if "mixed" in trial.shapes and "minimal-moves" not in trial.subject.promises:
         raise NotApplicable  # the exact optimum is dear there, and nobody has asked for it
@@ -166,25 +167,22 @@ def check_handover(placed: Placed) -> None:
     partition back to a member with an old claim at once; so may everybody."""
     view = placed.view
     group = view.group
-    members = list(group.members.values())
-    if not any(member.owned for member in members):
-        return
+    layout, members = group.layout, list(group.members.values())
     holders: dict[int, tuple[int, set[int]]] = {}
-    claims: list[set[int]] = []
+    claims: dict[int, Sequence[int]] = {}
     for position, member in enumerate(members):
-        numbers = set(claimed_numbers(group.layout, member))
-        claims.append(numbers)
-        generation = claim_generation(member)
-        for number in numbers:
-            best, who = holders.setdefault(number, (generation, set()))
-            if generation > best:
-                holders[number] = generation, {position}
-            elif generation == best:
-                who.add(position)
-    lenient = not view.same_subscriptions()
+        if member.owned:
+            claims[position] = numbers = claimed_numbers(layout, member)
+            generation = claim_generation(member)
+            for number in numbers:
+                if number not in holders or generation > holders[number][0]:
+                    holders[number] = generation, {position}
+                elif generation == holders[number][0]:
+                    holders[number][1].add(position)
+    owner = placed.owner
     for number, (_, who) in holders.items():
-        now = placed.owner[number]
-        if now == NOBODY or now in who or (lenient and number in claims[now]):
+        now = owner[number]
+        if now in who or now == NOBODY or (not view.alike and number in claims.get(now, ())):
             continue
         old = view.ids[min(who)]
         text = f"{view.named(number)} is given to {view.ids[now]!r} while {old!r} still holds it"
@@ -195,20 +193,19 @@ def cooperative_rounds(trial: Trial) -> None:
     """A hand-over ends: one rebalance to revoke, one to give; with different subscriptions a third at most.
 
     Each round is a rebalance of the whole group, and a partition that is withheld is read by nobody until the next.
-    Judged from a settled group to which one thing happens.
+    Judged from a settled group to which one thing happens: the case's first event, or somebody joins.
     """
-    if not trial.case.events:
-        if trial.first.withheld:
-            _ = trial.settled  # raises when it never ends
+    if not trial.group.members:
         raise NotApplicable
-    group = happen(trial.rejoined, trial.case.events[0])
+    event: Event = next(iter(trial.case.events), None) or Join("~new", next(iter(trial.group.members.values())).topics)
+    group = happen(trial.rejoined, event)
     if not group.members:
         raise NotApplicable
     after = settle(trial.subject.ask, group)
-    allowed = ROUNDS_EQUAL if after.placed.view.same_subscriptions() else ROUNDS_MIXED
+    allowed = ROUNDS_EQUAL if after.placed.view.alike else ROUNDS_MIXED
     if after.rounds > allowed:
-        kind = trial.case.events[0].kind
-        text = f"after one {kind}, partitions are withheld in {after.rounds - 1} rebalances; {allowed - 1} should do"
+        withheld = f"partitions are withheld in {after.rounds - 1} rebalances; {allowed - 1} should do"
+        text = f"after one {event.kind}, {withheld}"
         raise Broken(text, group, after.placed.answer, badness=after.rounds)
 
 
@@ -217,7 +214,7 @@ def rack_aware(trial: Trial) -> None:
 
     Traffic between racks, or availability zones, is slow and is billed.
     """
-    if not rack_friendly(trial):
+    if not trial.group.members or not rack_friendly(trial):
         raise NotApplicable
     placed = trial.settled.placed
     racks = [member.rack for member in trial.group.members.values()]
@@ -236,45 +233,25 @@ def rack_aware(trial: Trial) -> None:
 def rack_friendly(trial: Trial) -> bool:
     """Nothing is owned, all subscribe alike, and of each topic every rack holds its members' exact share."""
     members = trial.group.members.values()
-    if not members or any(m.owned or not m.rack or m.capacity != 1.0 for m in members):
-        return False
-    if not trial.view.same_subscriptions():
+    for member in members:
+        if member.owned or not member.rack or member.capacity != 1.0:
+            return False
+    if not trial.view.alike:
         return False
     if len({trial.group.topics[name].partitions for name in trial.view.readers}) < len(trial.view.readers):
         return False  # range keeps topics of one size aligned, whatever that costs in racks
-    on_rack = Counter(member.rack for member in members)
-    for name in trial.view.readers:
-        topic = trial.group.topics[name]
-        if topic.load is not None or topic.partitions % len(trial.group.members):
-            return False
+    topics = [trial.group.topics[name] for name in trial.view.readers]
+    if any(topic.load is not None or topic.partitions % len(members) for topic in topics):
+        return False
+    on_rack = Counter([member.rack for member in members])
+    for topic in topics:
         homes: Counter[str] = Counter()
         for replicas in topic.racks or ():
             near = on_rack.keys() & set(replicas)
             if len(near) != 1:
                 return False
             homes.update(near)  # type: ignore[arg-type]
-        each = topic.partitions // len(trial.group.members)
+        each = topic.partitions // len(members)
         if topic.partitions and any(homes[rack or ""] != each * count for rack, count in on_rack.items()):
             return False
     return True
-
-
-def churn(trial: Trial) -> None:
-    """Members come, go, crash and come back, topics grow and vanish: every rebalance in between is valid and ends.
-
-    One rebalance that goes wrong is enough, and what goes wrong is rarely the first one.
-    """
-    if not trial.case.events:
-        raise NotApplicable
-
-    def ask(group: Group) -> Placed:
-        placed = trial.subject.ask(group)
-        if "cooperative" in trial.subject.promises:
-            check_handover(placed)
-        return placed
-
-    driver = trial.driver(ask, trial.group)
-    driver.settle()
-    for event in trial.case.events:
-        driver.apply(event)
-        driver.settle()

@@ -4,6 +4,7 @@
         assignor = Mine                      # a class, an instance, or "package.module:Class"
         promises = ("balanced", "sticky")    # optional: beside those that the class declares
         examples = 500                       # optional
+        machines = ProtocolChurn             # optional, from harness.churn: churn through the real protocol, too
 
 A property that is promised and broken fails with its counterexample, shrunk; one that is not promised is measured, and
 passes. The search is the one of `rebalance-lab check` rather than one Hypothesis test per property: it shares every
@@ -12,6 +13,7 @@ answer among all properties, survives a class that hangs, and looks at thousands
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection
 from typing import ClassVar
 
@@ -20,7 +22,7 @@ import pytest
 from assignors.testing.check import EXAMPLES, check
 from assignors.testing.contract import PROPERTIES
 from assignors.testing.report import NOT_RUN, Report
-from assignors.testing.rounds import DriverFactory, Rounds
+from assignors.testing.rounds import DriverFactory, MachineFactory, Rounds
 from assignors.testing.targets import target_of
 from assignors.testing.text import counterexample, verdict
 
@@ -31,13 +33,15 @@ class AssignorContract:
     examples: ClassVar[int] = EXAMPLES
     seed: ClassVar[int] = 0
     driver: ClassVar[DriverFactory] = Rounds
+    machines: ClassVar[MachineFactory | None] = None
     _report: ClassVar[Report | None] = None
 
     @classmethod
     def report(cls) -> Report:
         if "_report" not in vars(cls) or cls._report is None:
             target = target_of(cls.assignor, cls.promises)
-            cls._report = check(target, cls.examples, cls.seed, driver=vars(cls).get("driver", Rounds))
+            driver, machines = (inspect.getattr_static(cls, name) for name in ("driver", "machines"))
+            cls._report = check(target, cls.examples, cls.seed, driver=driver, machines=machines)
         return cls._report
 
     @pytest.mark.parametrize("name", [each.name for each in PROPERTIES])

@@ -82,8 +82,21 @@ class Report:
     calls: int = 0
     seconds: float = 0.0
     assignor_seconds: float = 0.0
+    """Inside `assign`, by the wall clock, as `seconds` are."""
+    machine_seconds: float = 0.0
+    """In the protocol that `survives-churn` runs through, the assignor's share of it taken off."""
+    cpu_seconds: float = 0.0
+    """Of all processes that the check has used."""
+    busy: float = 1.0
+    """The part of the search's wall time in which it had a processor: assignor_seconds * busy is the assignor's CPU."""
     slowest: str = ""
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def overhead(self) -> float:
+        """What the kit costs beyond the assignor's own time, as a part of that time: CPU, without the machines'."""
+        own = self.assignor_seconds * self.busy
+        return (self.cpu_seconds - self.machine_seconds * self.busy - own) / own if own else 0.0
 
     @property
     def holds(self) -> bool:
@@ -113,6 +126,9 @@ class Report:
                 "calls": self.calls,
                 "seconds": round(self.seconds, 3),
                 "assignor_seconds": round(self.assignor_seconds, 3),
+                "machine_seconds": round(self.machine_seconds, 3),
+                "cpu_seconds": round(self.cpu_seconds, 3),
+                "overhead": round(self.overhead, 3),
                 "slowest": self.slowest,
             },
             "notes": list(self.notes),

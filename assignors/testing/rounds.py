@@ -2,23 +2,30 @@
 
 Given      `ask`, which answers for a group or raises Broken; a group; whether partitions may be withheld
 Does       apply(event): something happens to the members; settle(): rebalances until nothing is withheld
-Hook       `churn` and `churn_machine` take any callable with this signature as `driver`. The lab's harness hands in one
-           that runs real members against the real coordinator; assignors/ imports nothing above it
+Hooks      `churn` and `churn_machine` take any callable with this signature as `driver`. `survives-churn` needs more,
+           `machines`: harness/churn.py runs real members against a real coordinator. It is handed in by the caller,
+           for assignors/ imports nothing above it
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from assignors.model import Group, Member
-from assignors.testing.answers import Broken, Placed
+from assignors.testing.answers import Broken, Placed, View
 from assignors.testing.events import Crash, Event, happen, rejoins
+from assignors.testing.subject import Subject
 
 MAX_ROUNDS = 8
 """A hand-over takes two. Something that needs more than this many is not on its way anywhere."""
 
-Ask = Callable[[Group], Placed]
+
+class Ask(Protocol):
+    """Answers for a group. A caller that has the group's view already hands it in."""
+
+    def __call__(self, group: Group, view: View | None = None, /) -> Placed: ...
 
 
 class ChurnDriver(Protocol):
@@ -30,6 +37,8 @@ class ChurnDriver(Protocol):
 
 
 DriverFactory = Callable[[Ask, Group], ChurnDriver]
+MachineFactory = Callable[[Subject, Group], ChurnDriver]
+"""For a driver that runs whole processes: it makes instances itself, one for each, and asks them."""
 
 
 class Rounds:
@@ -64,15 +73,15 @@ class Settled:
         self.group, self.placed, self.rounds = group, placed, rounds
 
     def rejoined(self) -> Group:
-        return rejoined(self.group, self.placed.shares())
+        return rejoined(self.group, self.placed)
 
 
 def settle(ask: Ask, group: Group, first: Placed | None = None) -> Settled:
     placed = ask(group) if first is None else first
     rounds = 1
     while placed.withheld and rounds < MAX_ROUNDS:
-        group = rejoined(group, placed.shares())
-        placed = ask(group)
+        group = rejoined(group, placed)
+        placed = ask(group, placed.view.rejoined(group))
         rounds += 1
     if not placed.withheld:
         return Settled(group, placed, rounds)
@@ -80,8 +89,9 @@ def settle(ask: Ask, group: Group, first: Placed | None = None) -> Settled:
     raise Broken(message, group, placed.answer, badness=MAX_ROUNDS, blames="cooperative-rounds")
 
 
-def rejoined(group: Group, shares: Mapping[str, Mapping[str, Sequence[int]]]) -> Group:
+def rejoined(group: Group, placed: Placed) -> Group:
     """As members rejoin: each with what it was given, in a generation above all others."""
+    shares = placed.shares()
     generation = 1 + max([member.generation or 0 for member in group.members.values()], default=0)
     members = {
         member_id: Member(
@@ -90,3 +100,15 @@ def rejoined(group: Group, shares: Mapping[str, Mapping[str, Sequence[int]]]) ->
         for member_id, member in group.members.items()
     }
     return group.with_members(members)
+
+
+@dataclass(frozen=True, slots=True)
+class Churns:
+    """What a churn runs through."""
+
+    rounds: DriverFactory = Rounds
+    machines: MachineFactory | None = None
+    """Without one, `survives-churn` is not looked at."""
+
+
+IN_ROUNDS = Churns()

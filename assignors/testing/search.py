@@ -9,20 +9,25 @@ Start at   search
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
+from math import lcm
 from typing import Any
 
-from assignors.testing.answers import Broken, NotApplicable
+from assignors.testing.answers import Broken, NotApplicable, digest
 from assignors.testing.cases import Case, draw_case, growing_groups
 from assignors.testing.contract import BY_NAME, PROPERTIES, Property
-from assignors.testing.rounds import DriverFactory, Rounds
+from assignors.testing.families import Draws
+from assignors.testing.rounds import IN_ROUNDS, Churns
+from assignors.testing.shapes import Waiver
 from assignors.testing.subject import Subject
 from assignors.testing.trial import Trial
 
 REMEMBERED = 250
 """Answers kept, as digests, to be compared with those of another process."""
+REMEMBER_EVERY = 4
+"""More than a family has members: each of these answers is about another family."""
 STOPS_CASE = ("valid", "bounded-time", "pure")
 
 
@@ -41,11 +46,31 @@ class Count:
 @dataclass(slots=True)
 class Tally:
     counts: dict[str, Count] = field(default_factory=lambda: {each.name: Count() for each in PROPERTIES})
+    found_any: bool = False
     examples: int = 0
     calls: int = 0
     assignor_s: float = 0.0
+    machine_s: float = 0.0
+    busy: float = 1.0
     slowest: str = ""
-    digests: list[str] = field(default_factory=list)
+    digests: dict[int, str] = field(default_factory=dict)
+    """Of the first answers, by the number of the example."""
+
+
+class Course:
+    """What each example goes through: the properties that the subject is held to always, the others in turn."""
+
+    def __init__(self, subject: Subject, contract: Sequence[Property] = PROPERTIES) -> None:
+        due = [
+            (each, each.waivers_of(subject), each.rarely if each.held_by(subject) else each.every) for each in contract
+        ]
+        self.length = lcm(*[every for _, _, every in due])
+        self.turns = [
+            [(each, waivers) for each, waivers, every in due if number % every == 0] for number in range(self.length)
+        ]
+
+    def of(self, number: int) -> list[tuple[Property, tuple[Waiver, ...]]]:
+        return self.turns[number % self.length]
 
 
 def search(
@@ -53,24 +78,25 @@ def search(
     examples: int,
     seed: int,
     *,
-    driver: DriverFactory = Rounds,
+    churns: Churns = IN_ROUNDS,
     progress: Callable[[int], None] | None = None,
-    only: Sequence[str] = (),
 ) -> Tally:
     tally = Tally()
-    subject.held = frozenset(each.name for each in PROPERTIES if each.held_by(subject))
-    contract = [each for each in PROPERTIES if not only or each.name in only]
+    course, draws = Course(subject), Draws(seed)
+    started, cpu = time.perf_counter(), time.process_time()
     with subject.watched():
         for number in range(examples):
             if progress is not None:
                 progress(number)
-            look_at(subject, draw_case(seed, number), contract, tally, number, driver, seed)
+            look_at(subject, Case(*draws.example(number)), course, tally, number, churns, seed)
             if tally.counts["bounded-time"].found:
                 break
         else:
+            course = Course(subject, [BY_NAME["bounded-time"], BY_NAME["valid"]])
             for number, case in enumerate(growing_groups(), examples):
-                look_at(subject, case, [BY_NAME["bounded-time"], BY_NAME["valid"]], tally, number, driver)
-    tally.calls, tally.assignor_s = subject.calls, subject.spent_s
+                look_at(subject, case, course, tally, number, churns)
+    tally.calls, tally.assignor_s, tally.machine_s = subject.calls, subject.spent_s, subject.machine_s
+    tally.busy = min(1.0, (time.process_time() - cpu) / (time.perf_counter() - started))
     if subject.slowest is not None:
         members, partitions = len(subject.slowest.members), subject.slowest.layout.total
         tally.slowest = f"slowest call {subject.slowest_s * 1000:.1f} ms ({members} members, {partitions} partitions)"
@@ -80,20 +106,23 @@ def search(
 def look_at(
     subject: Subject,
     case: Case,
-    contract: Sequence[Property],
+    course: Course,
     tally: Tally,
     number: int,
-    driver: DriverFactory,
+    churns: Churns,
     seed: int | None = None,
 ) -> None:
     """One case through all properties that still matter. With a seed it can be drawn again, should it be spoiled."""
-    trial = Trial(subject, case, driver=driver)
+    trial = Trial(subject, case, churns=churns)
     tally.examples += 1
-    for each in contract:
-        count = tally.counts[each.name]
-        if count.found or (number % each.every and each.name not in subject.held):
+    counts = tally.counts
+    if subject.everywhere and trial.waived:
+        return
+    for each, waivers in course.of(number):
+        count = counts[each.name]
+        if count.found or (each.last and tally.found_any):
             continue
-        if subject.waivers and each.waived_on(trial):
+        if waivers and any(waiver.covers(trial.shapes) for waiver in waivers):
             continue
         try:
             each.check(trial)
@@ -106,8 +135,9 @@ def look_at(
                 return
             continue
         count.examples += 1
-    if seed is not None and number < REMEMBERED and "first" in vars(trial):
-        tally.digests.append(f"{number}:{digest(trial.first.owner)}")
+    remembers = seed is not None and number % REMEMBER_EVERY == 0 and len(tally.digests) < REMEMBERED
+    if remembers and "first" in vars(trial):
+        tally.digests[number] = digest(trial.first.owner)
 
 
 def note(subject: Subject, tally: Tally, each: Property, case: Case, broken: Broken) -> bool:
@@ -122,8 +152,5 @@ def note(subject: Subject, tally: Tally, each: Property, case: Case, broken: Bro
         count.badness, count.worst = broken.badness, broken.message
     if guilty.held_by(subject) and count.found is None:
         count.found = case.to_json()
+        tally.found_any = True
     return guilty.name not in STOPS_CASE
-
-
-def digest(owner: Sequence[int]) -> str:
-    return blake2b(repr(owner).encode(), digest_size=6).hexdigest()

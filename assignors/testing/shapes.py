@@ -9,23 +9,107 @@ What is waived is measured at most, never held; the report card shows it. Everyb
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from assignors.model import Group
 
-SHAPES = {
-    "racks": "members and partitions have racks",
-    "loads": "partitions have loads, or members different capacities",
-    "mixed": "members do not all subscribe to the same topics",
-    "stale-claims": "members own partitions since different generations",
-    "conflicting-claims": "a partition is owned by two members",
-    "unsubscribed-claims": "a member owns a partition of a topic that it does not read",
-    "claims-beyond": "a member owns a partition that its topic does not have",
-    "no-topics": "a member subscribes to nothing",
-    "duplicate-topics": "a member names a topic twice",
-    "unknown-topics": "a member names a topic that does not exist",
+
+def racks(group: Group) -> bool:
+    """Members and partitions have racks."""
+    return any(t.racks for t in group.topics.values()) and any(m.rack for m in group.members.values())
+
+
+def loads(group: Group) -> bool:
+    """Partitions have loads, or members different capacities."""
+    return any(t.load for t in group.topics.values()) or len({m.capacity for m in group.members.values()}) > 1
+
+
+def mixed(group: Group) -> bool:
+    """Members do not all subscribe to the same topics."""
+    known = group.topics.keys()
+    return len({frozenset(known & set(topics)) for topics in {m.topics for m in group.members.values()}}) > 1
+
+
+def stale_claims(group: Group) -> bool:
+    """Members own partitions since different generations."""
+    return len({m.generation for m in group.members.values() if m.owned and any(m.owned.values())}) > 1
+
+
+def conflicting_claims(group: Group) -> bool:
+    """A partition is owned by two members."""
+    claimed: dict[str, set[int]] = {name: set() for name in group.topics}
+    for member in group.members.values():
+        for name, partitions in member.owned.items():
+            if name in claimed:
+                if not claimed[name].isdisjoint(partitions):
+                    return True
+                claimed[name].update(partitions)
+    return False
+
+
+def unsubscribed_claims(group: Group) -> bool:
+    """A member owns a partition of a topic that it does not read."""
+    for member in group.members.values():
+        for name, partitions in member.owned.items():
+            if partitions and name not in member.topics and name in group.topics:
+                return True
+    return False
+
+
+def claims_beyond(group: Group) -> bool:
+    """A member owns a partition that its topic does not have."""
+    for member in group.members.values():
+        for name, partitions in member.owned.items():
+            if partitions and name in group.topics and max(partitions) >= group.topics[name].partitions:
+                return True
+    return False
+
+
+def no_topics(group: Group) -> bool:
+    """A member subscribes to nothing."""
+    return not all(m.topics for m in group.members.values())
+
+
+def duplicate_topics(group: Group) -> bool:
+    """A member names a topic twice."""
+    return any(len(set(topics)) < len(topics) for topics in {m.topics for m in group.members.values()})
+
+
+def unknown_topics(group: Group) -> bool:
+    """A member names a topic that does not exist."""
+    known = group.topics.keys()
+    return any(not known >= set(topics) for topics in {m.topics for m in group.members.values()})
+
+
+SHAPES: dict[str, Callable[[Group], bool]] = {
+    "racks": racks,
+    "loads": loads,
+    "mixed": mixed,
+    "stale-claims": stale_claims,
+    "conflicting-claims": conflicting_claims,
+    "unsubscribed-claims": unsubscribed_claims,
+    "claims-beyond": claims_beyond,
+    "no-topics": no_topics,
+    "duplicate-topics": duplicate_topics,
+    "unknown-topics": unknown_topics,
 }
+
+
+class Shapes:
+    """The shapes of one group, each looked at when first asked for: of most groups one or two are."""
+
+    __slots__ = ("group", "known")
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.known: dict[str, bool] = {}
+
+    def __contains__(self, shape: str) -> bool:
+        found = self.known.get(shape)
+        if found is None:
+            found = self.known[shape] = SHAPES[shape](self.group)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +119,9 @@ class Waiver:
     shapes: frozenset[str]
     """All of these at once; none means every group."""
     why: str
+
+    def covers(self, shapes: Shapes) -> bool:
+        return all(map(shapes.__contains__, self.shapes))
 
     def __str__(self) -> str:
         return f"{self.property} with {' and '.join(sorted(self.shapes))}" if self.shapes else self.property
@@ -53,48 +140,3 @@ def waivers_from(waives: Mapping[str, str] | Collection[str]) -> tuple[Waiver, .
             raise ValueError("waives '*': everything cannot be waived")
         waivers.append(Waiver(name, shapes, why))
     return tuple(waivers)
-
-
-def shapes_of(group: Group) -> frozenset[str]:
-    members, topics = group.members, group.topics
-    shapes = set()
-    if any(member.rack for member in members.values()) and any(topic.racks for topic in topics.values()):
-        shapes.add("racks")
-    if any(t.load for t in topics.values()) or len({member.capacity for member in members.values()}) > 1:
-        shapes.add("loads")
-    subscriptions = {frozenset(topics.keys() & set(member.topics)) for member in members.values()}
-    if len(subscriptions) > 1:
-        shapes.add("mixed")
-    for member in members.values():
-        if not member.topics:
-            shapes.add("no-topics")
-        if len(set(member.topics)) < len(member.topics):
-            shapes.add("duplicate-topics")
-        if any(name not in topics for name in member.topics):
-            shapes.add("unknown-topics")
-    return frozenset(shapes | _claim_shapes(group))
-
-
-def _claim_shapes(group: Group) -> set[str]:
-    shapes = set()
-    claimed: set[tuple[str, int]] = set()
-    generations = set()
-    for member in group.members.values():
-        for name, partitions in member.owned.items():
-            if not partitions:
-                continue
-            generations.add(member.generation)
-            topic = group.topics.get(name)
-            if topic is None:
-                continue
-            if name not in member.topics:
-                shapes.add("unsubscribed-claims")
-            if max(partitions) >= topic.partitions:
-                shapes.add("claims-beyond")
-            pairs = {(name, partition) for partition in partitions}
-            if not claimed.isdisjoint(pairs):
-                shapes.add("conflicting-claims")
-            claimed |= pairs
-    if len(generations) > 1:
-        shapes.add("stale-claims")
-    return shapes

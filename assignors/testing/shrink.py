@@ -61,18 +61,34 @@ def fewer_members(case: Case) -> Iterator[Case]:
         size //= 2
 
 
+def fewer_in_both(case: Case) -> Iterator[Case]:
+    """What a class remembers of a group it may remember by who is in it, or what they read."""
+    if case.before is None:
+        return
+    group, before = case.group, case.before
+    for gone in [name for name in group.topics if name in before.topics]:
+        yield Case(without_topic(group, gone), case.events, without_topic(before, gone))
+    for gone in [i for i in group.members if i in before.members]:
+        groups = [one.with_members({i: m for i, m in one.members.items() if i != gone}) for one in (group, before)]
+        yield Case(groups[0], case.events, groups[1])
+
+
 def fewer_topics(case: Case) -> Iterator[Case]:
     for gone in [*case.group.topics, *sorted(named_but_unknown(case.group))]:
-        topics = {name: topic for name, topic in case.group.topics.items() if name != gone}
-        members = {
-            i: replace(
-                m,
-                topics=tuple(name for name in m.topics if name != gone),
-                owned={name: held for name, held in m.owned.items() if name != gone},
-            )
-            for i, m in case.group.members.items()
-        }
-        yield with_group(case, Group(topics, members))
+        yield with_group(case, without_topic(case.group, gone))
+
+
+def without_topic(group: Group, gone: str) -> Group:
+    topics = {name: topic for name, topic in group.topics.items() if name != gone}
+    members = {
+        i: replace(
+            m,
+            topics=tuple(name for name in m.topics if name != gone),
+            owned={name: held for name, held in m.owned.items() if name != gone},
+        )
+        for i, m in group.members.items()
+    }
+    return Group(topics, members)
 
 
 def named_but_unknown(group: Group) -> set[str]:
@@ -274,6 +290,7 @@ def with_member(case: Case, member_id: str, member: Member) -> Case:
 
 PASSES: tuple[Cuts, ...] = (
     without_history,
+    fewer_in_both,
     fewer_members,
     fewer_topics,
     fewer_partitions,

@@ -21,8 +21,8 @@ from typing import Any
 
 from assignors.interface import AssignorError
 from assignors.model import Group
-from assignors.testing.answers import Broken, NotApplicable, Placed, View, materialised
-from assignors.testing.shapes import Waiver, shapes_of
+from assignors.testing.answers import Broken, Ground, NotApplicable, Placed, View, materialised
+from assignors.testing.shapes import Shapes, Waiver
 
 CALL_LIMIT_S = 5.0
 """Kafka gives a leader max.poll.interval.ms, five minutes, for groups a hundred times the size of those drawn here."""
@@ -44,6 +44,7 @@ class Subject:
         cooperative: bool = False,
         threshold: float = 0.1,
         moves_within: int = 0,
+        server_side: bool = False,
         call_limit_s: float = CALL_LIMIT_S,
     ) -> None:
         self.make = make
@@ -54,52 +55,72 @@ class Subject:
         """It may withhold a partition that somebody claims."""
         self.threshold = threshold
         self.moves_within = moves_within
+        self.server_side = server_side
+        """It runs in a broker (KIP-848), not in a consumer that leads."""
         self.call_limit_s = call_limit_s
-        self.held: frozenset[str] = frozenset()
-        """The properties that a search holds it to, worked out once."""
+        self.everywhere = tuple(waiver for waiver in waivers if waiver.property == "*")
+        """The waivers under which a group is not asked about at all."""
         self.calls = 0
         self.spent_s = 0.0
+        """Inside `assign`, and reading an answer that is built when it is read."""
+        self.machine_s = 0.0
+        """In a protocol that asked it, between its answers."""
         self.slowest_s = 0.0
         self.slowest: Group | None = None
         self.on_call: Callable[[Group], None] | None = None
         """Told of each group before it is asked about: the sandbox's way of knowing where a killed child stood."""
         self._veteran: Any = None
-        self._passed: Group | None = None
-        """The last group that no waiver covers: it is often asked about three times in a row."""
+        self._ground: Ground | None = None
+        """Of the last group: the next one often differs in its members only."""
         self._started: float | None = None
 
     def ask(self, group: Group, view: View | None = None, like: Placed | None = None) -> Placed:
         """`like` is the answer that is expected, for the same members and topics: where it comes, it is handed back
-        without being checked a second time."""
-        return self._ask(self._new_instance(group), group, view, like)
+        without being checked a second time. A group that comes with a view or a likeness is one that no waiver covers:
+        it was asked about before, or its members only own what they were given."""
+        return self._ask(self.new_instance(group), group, view, like)
 
     def ask_again(self, group: Group, view: View | None = None, like: Placed | None = None) -> Placed:
         if self._veteran is None:
-            self._veteran = self._new_instance(group)
+            self._veteran = self.new_instance(group)
         return self._ask(self._veteran, group, view, like)
 
-    def _new_instance(self, group: Group) -> Any:
+    def tell(self, group: Group) -> None:
+        """Asked of the veteran in passing, for what it may leave behind: nobody looks at the answer."""
+        if self.everywhere:
+            self._stop_where_waived(group)
+        self._timed(self._veteran, group)
+
+    def ask_one(self, instance: Any, group: Group) -> Placed:
+        """An instance that the caller has made, and keeps."""
+        return self._ask(instance, group, None, None)
+
+    def new_instance(self, group: Group) -> Any:
         try:
             return self.make()
         except Exception as error:
             raise Broken(f"cannot be made: {error_line(error)}", group, blames="valid") from error
 
     def _ask(self, instance: Any, group: Group, view: View | None, like: Placed | None) -> Placed:
-        if self.waivers:
+        if self.everywhere and view is None and like is None:
             self._stop_where_waived(group)
         answer = self._timed(instance, group)
-        if like is not None and type(answer) is dict and answer == like.answer:
+        if like is not None and type(answer) is dict and answer is not like.answer and answer == like.answer:
             return like
-        return (view or View(group)).place(answer, may_withhold=self.cooperative)
+        if view is None:
+            view = self.view_of(group)
+        return view.place(answer, may_withhold=self.cooperative)
+
+    def view_of(self, group: Group) -> View:
+        view = View(group, self._ground)
+        self._ground = view.ground
+        return view
 
     def _stop_where_waived(self, group: Group) -> None:
-        if group is self._passed:
-            return
-        shapes = shapes_of(group)
-        for waiver in self.waivers:
-            if waiver.property == "*" and waiver.shapes <= shapes:
+        shapes = Shapes(group)
+        for waiver in self.everywhere:
+            if waiver.covers(shapes):
                 raise NotApplicable
-        self._passed = group
 
     def _timed(self, instance: Any, group: Group) -> Any:
         if self.on_call is not None:
@@ -120,8 +141,8 @@ class Subject:
                 raise Broken(f"gives no answer: {error}", group, blames="valid") from error
             raise Broken(f"raised {error_line(error)}", group, blames=blames) from error
         finally:
-            self._started = None
             took = time.perf_counter() - started
+            self._started = None
             self.spent_s += took
             if took > self.slowest_s:
                 self.slowest_s, self.slowest = took, group

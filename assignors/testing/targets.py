@@ -22,8 +22,8 @@ from typing import Any
 from assignors.interface import RebalanceProtocol
 from assignors.json_contract import ContractError
 from assignors.strategies import BUILT_IN, SHORT, load_custom
-from assignors.testing.contract import PROMISES, unknown_promises
 from assignors.testing.kafkas import KNOWN
+from assignors.testing.promises import PROMISES, unknown_promises
 from assignors.testing.shapes import Waiver, waivers_from
 from assignors.testing.subject import CALL_LIMIT_S, Subject
 
@@ -55,6 +55,7 @@ class Target:
             cooperative=self.cooperative,
             threshold=self.threshold,
             moves_within=self.moves_within,
+            server_side=self.text.startswith("consumer/"),
             call_limit_s=call_limit_s or self.call_limit_s,
         )
 

@@ -4,34 +4,44 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from assignors.model import Group
-from assignors.testing.answers import Placed, View
+from assignors.model import Group, Member, Topic
+from assignors.testing.answers import Placed
 from assignors.testing.cases import Case
 from assignors.testing.events import MoveRack
-from assignors.testing.rounds import DriverFactory, Rounds, Settled, settle
-from assignors.testing.shapes import shapes_of
+from assignors.testing.rounds import IN_ROUNDS, Churns, Settled, settle
+from assignors.testing.shapes import Shapes
 from assignors.testing.subject import Subject
 
 Fingerprint = tuple[object, ...]
 
 
 class Trial:
-    def __init__(self, subject: Subject, case: Case, *, thorough: bool = False, driver: DriverFactory = Rounds) -> None:
+    def __init__(self, subject: Subject, case: Case, *, thorough: bool = False, churns: Churns = IN_ROUNDS) -> None:
         self.subject = subject
         self.case = case
         self.group = case.group
         self.thorough = thorough
         """Ask a few times more where a bug needs luck to show: on a counterexample's way to its smallest form."""
-        self.driver = driver
-        self.view = View(case.group)
+        self.churns = churns
+        self.view = subject.view_of(case.group)
         self.before = fingerprint(case.group)
 
     @cached_property
-    def shapes(self) -> frozenset[str]:
-        shapes = shapes_of(self.group)
+    def shapes(self) -> Shapes:
+        shapes = Shapes(self.group)
         if any(isinstance(event, MoveRack) for event in self.case.events):
-            return shapes | ({"racks"} if any(topic.racks for topic in self.group.topics.values()) else frozenset())
+            shapes.known["racks"] = any(topic.racks for topic in self.group.topics.values())
         return shapes
+
+    @property
+    def waived(self) -> bool:
+        """The subject openly gives no answer for such groups, or a wrong one."""
+        return any(waiver.covers(self.shapes) for waiver in self.subject.everywhere)
+
+    @cached_property
+    def plain(self) -> bool:
+        """No racks, no loads: what has to move is beyond argument."""
+        return "racks" not in self.shapes and "loads" not in self.shapes
 
     @cached_property
     def first(self) -> Placed:
@@ -44,6 +54,14 @@ class Trial:
         return settle(self.subject.ask, self.group, self.first)
 
     @cached_property
+    def without_racks_and_loads(self) -> Settled:
+        topics = {name: Topic(topic.partitions, id=topic.id) for name, topic in self.group.topics.items()}
+        members = {
+            i: Member(m.topics, m.owned, m.generation, instance_id=m.instance_id) for i, m in self.group.members.items()
+        }
+        return settle(self.subject.ask, Group(topics, members, self.group.layout))
+
+    @cached_property
     def rejoined(self) -> Group:
         """Everybody owns what it was given, and nothing else has happened."""
         return self.settled.rejoined()
@@ -51,17 +69,17 @@ class Trial:
     @cached_property
     def repeated(self) -> Placed:
         """The answer for a group in which everybody owns what it was given."""
-        return self.subject.ask(self.rejoined, like=self.settled.placed)
+        settled = self.settled.placed
+        return self.subject.ask(self.rejoined, settled.view.rejoined(self.rejoined), settled)
 
 
 def fingerprint(group: Group) -> Fingerprint:
-    """Everything that an assignor could change, order included."""
+    """Everything that an assignor could change, order included. Topics cannot be changed without being replaced."""
     return (
-        tuple(group.topics.items()),
-        tuple(
-            [
-                (i, m.topics, tuple([(t, tuple(p)) for t, p in m.owned.items()]), m.generation, m.rack, m.capacity)
-                for i, m in group.members.items()
-            ]
-        ),
+        list(group.topics.items()),
+        list(group.members),
+        [
+            (m.topics, m.generation, m.rack, m.capacity, m.owned and [(name, *held) for name, held in m.owned.items()])
+            for m in group.members.values()
+        ],
     )

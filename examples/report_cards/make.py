@@ -11,6 +11,7 @@ from pathlib import Path
 from assignors.testing.check import check
 from assignors.testing.targets import load_target
 from assignors.testing.text import card, counterexample
+from harness.churn import ProtocolChurn
 
 HERE = Path(__file__).parent
 KAFKA_PYTHON = "kafka-python:kafka.coordinator.assignors"
@@ -44,7 +45,7 @@ def jars() -> str:
 def make(name: str) -> None:
     text, promises = CARDS[name]
     where = jars() if text.startswith("java:") else "$JARS"
-    report = check(load_target(text.replace("$JARS", where), promises), 1000)
+    report = check(load_target(text.replace("$JARS", where), promises), machines=ProtocolChurn)
     parts = [card(report), *(counterexample(report, finding) for finding in report.findings)]
     (HERE / f"{name}.txt").write_text("\n\n\n".join(parts).replace(where, "$JARS") + "\n")
     print(f"{name}: {'all promised holds' if report.holds else ', '.join(f.property for f in report.findings)}")

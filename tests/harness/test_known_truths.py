@@ -215,8 +215,8 @@ def test_900_partitions_added_to_10_consumers(record_property: Callable[[str, ob
     they come 103 s before the refresh, it would be 103 s and a little. The rebalance itself takes four seconds: one
     heartbeat interval (3 s) until all have joined, and what the example lets onPartitionsAssigned take. With KIP-848
     the coordinator knows at once and tells each member with its next heartbeat, so it is at most one interval (5 s) and
-    the callbacks: below the published figure, which had real brokers creating 900 partitions in it. The figure of
-    KIP-848 is thus a bound below which chance decides; the classic one is a draw out of five minutes.
+    the callbacks: below the published figure; what else that one had in it we do not know. The figure of KIP-848
+    is thus a bound below which chance decides; the classic one is a draw out of five minutes.
     """
     added = load_scenario(EXAMPLES / "add_900_partitions.yaml")
     waits = added.metadata_max_age_ms / 1_000 - 120

@@ -15,12 +15,15 @@ from assignors.json_contract import group_from_json, group_to_json
 from assignors.model import Group
 from assignors.testing import AssignorContract, churn_machine, groups, members, topics
 from assignors.testing.answers import Broken
-from assignors.testing.cases import case_from_json, draw_case
-from assignors.testing.events import Event, events_from_json, events_to_json, happen
-from assignors.testing.rounds import Rounds
+from assignors.testing.cases import case_from_json, draw_case, events_from_json, events_to_json
+from assignors.testing.events import Event, happen
+from assignors.testing.report import NOT_RUN
+from assignors.testing.rounds import Churns, Rounds
 from assignors.testing.strategies import groups_with_churn
+from harness.churn import ProtocolChurn
 from tests.testing.good import GoodHandOver, GoodKeeper
 from tests.testing.zoo import KeepsWhatItNoLongerSubscribesTo
+from tests.testing.zoo_churn import FailsAfterALostGeneration
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,6 +35,28 @@ class TestAGoodOne(AssignorContract):
 
 TestChurnOfAGoodOne = churn_machine(GoodHandOver).TestCase
 TestChurnOfAGoodOne.settings = settings(max_examples=30, stateful_step_count=15)
+
+
+class TestAGoodOneInConsumers(AssignorContract):
+    assignor = GoodHandOver
+    examples = 400
+    machines = ProtocolChurn
+
+
+TestProtocolChurnOfAGoodOne = churn_machine(GoodHandOver, machines=ProtocolChurn).TestCase
+TestProtocolChurnOfAGoodOne.settings = settings(max_examples=25, stateful_step_count=12, deadline=None)
+
+
+def test_a_contract_with_machines_looks_at_a_churn_through_the_protocol() -> None:
+    assert TestAGoodOneInConsumers.report().row("survives-churn").examples >= 5
+    assert TestAGoodOne.report().row("survives-churn").verdict == NOT_RUN
+
+
+def test_the_state_machine_finds_what_only_consumers_show() -> None:
+    machine = churn_machine(FailsAfterALostGeneration, machines=ProtocolChurn).TestCase
+    machine.settings = settings(max_examples=60, stateful_step_count=12, database=None, deadline=None)
+    with pytest.raises((Broken, ExceptionGroup)):
+        machine().runTest()
 
 
 def test_the_state_machine_finds_what_only_a_churn_shows() -> None:
@@ -64,7 +89,7 @@ def test_a_driver_can_be_handed_in() -> None:
     from assignors.testing.targets import target_of
 
     assert check(target_of(GoodKeeper), 40, driver=Watching).row("churn").examples >= 5
-    search(target_of(GoodKeeper).subject(), 20, 0, driver=Watching)
+    search(target_of(GoodKeeper).subject(), 20, 0, churns=Churns(Watching))
     assert len({event.kind for event in seen}) >= 3
 
 
@@ -148,7 +173,7 @@ def test_a_failing_contract_shows_its_counterexample_and_nothing_of_the_kit(tmp_
 def test_the_plugin_runs_a_contract_without_a_test_file(tmp_path: Path) -> None:
     good = run_pytest(tmp_path, "--assignor", "tests.testing.good:GoodBlocks", "--assignor-examples", "100")
     assert good.returncode == 0, good.stdout
-    assert "17 passed" in good.stdout
+    assert "18 passed" in good.stdout
     bad = run_pytest(tmp_path, "--assignor", "tests.testing.zoo:OffByOne", "--assignor-examples", "50")
     assert bad.returncode == 1
     assert "valid is broken" in bad.stdout

@@ -11,6 +11,8 @@ import pytest
 from assignors.testing.check import check, replay
 from assignors.testing.contract import BY_NAME
 from assignors.testing.targets import load_target
+from harness.churn import ProtocolChurn
+from tests.testing import zoo_churn
 from tests.testing.zoo import BUGS
 
 FAMILIES = {
@@ -30,6 +32,7 @@ FAMILIES = {
         "rack-aware",
     ),
     "time": ("bounded-time",),
+    "a history through the real protocol": ("survives-churn",),
 }
 
 
@@ -37,7 +40,7 @@ def caught(bug: Any) -> str:
     """One row of the table; an assertion when the kit did not do its work."""
     target = load_target(f"{bug.__module__}:{bug.__qualname__}")
     started = time.monotonic()
-    report = check(target)
+    report = check(target, machines=ProtocolChurn)
     took = time.monotonic() - started
     finding = report.finding(bug.caught_by)
     assert finding is not None, (
@@ -49,7 +52,7 @@ def caught(bug: Any) -> str:
         assert members <= 3, f"{bug.__name__} is shown with {members} members: {finding.case}"
         assert partitions <= 4, f"{bug.__name__} is shown with {partitions} partitions: {finding.case}"
     if bug.caught_by != "bounded-time":
-        again = replay(target, bug.caught_by, finding.case)
+        again = replay(target, bug.caught_by, finding.case, ProtocolChurn)
         assert again is not None, f"{bug.__name__}: the replay does not show it"
         assert again.property == bug.caught_by
     return f"{bug.__name__:36}{bug.caught_by:20}{members:8}{partitions:11}{took:8.1f} s   {finding.message[:90]}"
@@ -62,6 +65,13 @@ def test_every_bug_is_caught_by_the_property_that_names_it(
     rows = [caught(bug) for bug in BUGS if getattr(bug, "caught_by", None) in FAMILIES[family]]
     header = f"{'bug':36}{'caught by':20}{'members':>8}{'partitions':>11}{'found in':>10}   what is said"
     record_property(f"table: the zoo of bugs, {family}", "\n".join([header, *rows]))
+
+
+def test_what_only_a_history_shows_is_not_seen_without_one() -> None:
+    named = [bug for bug in BUGS if bug.__module__ == zoo_churn.__name__]
+    assert len(named) >= 3
+    for each in named:
+        assert check(load_target(f"{each.__module__}:{each.__qualname__}"), 400).holds, each
 
 
 def test_the_zoo_is_large_and_every_bug_has_a_family() -> None:

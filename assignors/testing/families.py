@@ -1,0 +1,72 @@
+"""The examples of a search, by number: a drawn group, then the same group after one event and after two.
+
+Why        drawing a group costs as much as asking a fast assignor twice; letting something happen to it costs a tenth,
+           and what real assignors get wrong is more often the step from one group to the next than a group
+Alone      the members of a family share nothing that an assignor could change: each owns lists of its own
+Imports    little: the second process of a check (answering.py) draws them too, and mostly costs its start
+Start at   Draws.example: the same seed and number, the same example, in every process
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from assignors.model import EMPTY, Group, Member
+from assignors.testing.dice import SeededDice
+from assignors.testing.draw import draw_group
+from assignors.testing.events import Event, draw_events, happen
+
+FAMILY = 3
+"""No divisor of the contract's intervals: what is looked at now and then sees every generation of a family."""
+CHURN_EVERY = 8
+"""A churn asks some ten times, and checks each answer; one example in eight has one."""
+
+Example = tuple[Group, tuple[Event, ...]]
+
+
+class Draws:
+    """Goes on where the last example stood, so that a family asked for in its order is drawn once, and no further than
+    is asked for. Each example is given away once: a class that changes its input changes nobody else's."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._next = 0
+        self._family: Iterator[Example] = iter(())
+
+    def example(self, number: int) -> Example:
+        first = number - number % FAMILY
+        if not first < self._next <= number:
+            self._family, self._next = draw_family(self.seed, number // FAMILY), first
+        passed_over, self._next = number - self._next, number + 1
+        return next(islice(self._family, passed_over, None))
+
+
+def draw_family(seed: int, family: int) -> Iterator[Example]:
+    dice = SeededDice.numbered(seed, family)
+    group = draw_group(dice)
+    for number in range(family * FAMILY, (family + 1) * FAMILY):
+        if number % FAMILY and group.members:
+            group = with_own_lists(happen(group, draw_events(dice, group, 1)[0]))
+        events: tuple[Event, ...] = ()
+        if number % CHURN_EVERY == 0 and group.members:
+            events = draw_events(dice, group, dice.integer(1, 5))
+        yield group, events
+
+
+def with_own_lists(group: Group) -> Group:
+    if not any(member.owned for member in group.members.values()):
+        return group
+    return group.with_members(
+        {
+            member_id: Member(
+                m.topics,
+                {name: [*held] for name, held in m.owned.items()} if m.owned else EMPTY,
+                m.generation,
+                m.instance_id,
+                m.rack,
+                m.capacity,
+            )
+            for member_id, m in group.members.items()
+        }
+    )
