@@ -40,6 +40,7 @@ from harness.scenario.model import (
     Stop,
     TopicSpec,
 )
+from harness.scenario.timeline import late_starters
 from harness.scenario.writing import scenario_json
 from harness.sim.invariants import Broken, Checker
 from harness.sim.run import simulate
@@ -160,8 +161,13 @@ def random_event(random: Random, names: tuple[str, ...], topics: tuple[TopicSpec
 def possible(timeline: list[Event], topics: tuple[TopicSpec, ...]) -> tuple[Event, ...]:
     """Without what makes no sense after what came before."""
     there = {topic.name: topic.partitions for topic in topics}
+    waiting = set(late_starters(timeline))
     kept: list[Event] = []
     for event in timeline:
+        if isinstance(event, Start):
+            waiting.difference_update(event.members)
+        elif not waiting.isdisjoint(getattr(event, "members", ())):
+            continue
         match event:
             case AddPartitions():
                 if there.get(event.topic, event.to) >= event.to:
