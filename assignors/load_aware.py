@@ -30,9 +30,8 @@ from heapq import heapify, heappop, heappush, heapreplace
 from math import frexp, fsum, inf, ldexp
 
 from assignors.interface import RebalanceProtocol
-from assignors.model import Assignment, Group, Member, Share, in_java_order
+from assignors.model import NOBODY, Assignment, Group, Member, Share, in_java_order
 from assignors.quality import (
-    NOBODY,
     claimed_numbers,
     known_loads,
     previous_owners,

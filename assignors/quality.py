@@ -14,8 +14,7 @@ from dataclasses import dataclass, fields
 from math import fsum, isfinite
 from typing import TYPE_CHECKING
 
-from assignors.model import NOBODY as NOBODY
-from assignors.model import Assignment, Group, Layout, Member, Share, owned_numbers
+from assignors.model import NOBODY, Assignment, Group, Layout, Member, Share, owned_numbers
 
 if TYPE_CHECKING:
     from assignors.optimal import Optimum

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.sequence_file import NewMemberId, Served
+from assignors.interface import Assignor
+from harness.sequence_file import NewMemberId, Served, Topics, partition_counts
 from protocol_v1 import config as v1_config
 from protocol_v1 import records as v1_records
 from protocol_v1.consumer_protocol import (
@@ -43,18 +44,23 @@ from protocol_v2.offset_store import OffsetStore
 
 
 def both_protocols(
-    config: Mapping[str, Any], new_member_id: NewMemberId, topics: Mapping[str, int] | None
+    config: Mapping[str, Any],
+    new_member_id: NewMemberId,
+    topics: Topics | None,
+    assignors: Sequence[Assignor] | None = None,
 ) -> Coordinator:
+    """`assignors`: the broker's, best first; Kafka's own unless others are given."""
     v1 = {name: value for name, value in config.items() if name in v1_config.PROPERTIES}
     v2 = {name: value for name, value in config.items() if name in v2_config.PROPERTIES}
     topics = topics or {}
     classic = ClassicCoordinator(
-        v1_config.CoordinatorConfig.from_properties(v1), new_member_id=new_member_id, topics=topics
+        v1_config.CoordinatorConfig.from_properties(v1), new_member_id=new_member_id, topics=partition_counts(topics)
     )
     return Coordinator(
         v2_config.CoordinatorConfig.from_properties(v2),
         new_member_id=new_member_id,
         topics=topics,
+        assignors=assignors,
         classic=ClassicSide(classic),
         codec=Codec(),
         offsets=OffsetStore(

@@ -27,7 +27,6 @@ from protocol_v1.coordinator import Coordinator
 from protocol_v1.group import ClassicGroup
 from protocol_v1.member import Member
 from protocol_v1.member_config import MemberConfig
-from protocol_v1.member_states import MemberState
 from protocol_v1.states import State
 from protocol_v2.coordinator import Coordinator as ConsumerCoordinator
 from protocol_v2.group import ConsumerGroup
@@ -222,14 +221,9 @@ def classic_at_rest(group: ClassicGroup | None, members: Sequence[Member]) -> bo
     absent = {id for instance, id in group.static.items() if instance not in map(instance_of, members)}
     if set(group.members) - absent != {member.generation.member_id for member in members}:
         return False
-    return not members or (group.state is State.STABLE and all(map(settled, members)) and one_generation(members))
-
-
-def settled(member: Member) -> bool:
-    memory = member.memory
-    busy = memory.then is not None or memory.join is not None or memory.rejoin_needed
-    blind = not memory.coordinator_known or memory.subscribed.snapshot.version < memory.subscribed.version
-    return member.state is MemberState.STABLE and not busy and not blind
+    return not members or (
+        group.state is State.STABLE and all(member.settled for member in members) and one_generation(members)
+    )
 
 
 def one_generation(members: Sequence[Member]) -> bool:
@@ -241,7 +235,7 @@ def arrived(group: ConsumerGroup, member: AnyMember) -> bool:
     current = group.members[id_of(member)].current
     held = {(topic_name(topic), number) for topic, number in current.assigned}
     if isinstance(member, Member):
-        there = settled(member) and member.generation.generation_id == group.assignment_epoch
+        there = member.settled and member.generation.generation_id == group.assignment_epoch
     else:
         memory = member.memory
         acknowledged = member.state is ConsumerMemberState.STABLE and memory.heartbeats.in_flight is None

@@ -6,8 +6,7 @@ Not here   what leaves the state as it is: a heartbeat that is told of a rebalan
 Resets     full: generation and member id are forgotten; soft: the member id is kept. A reset can meet a member in any
            state, because the answer that causes it may be to a request sent long ago
 Reference  AbstractCoordinator.MemberState in Apache Kafka 4.3.1
-Start at   MEMBER_TRANSITIONS; `python -m protocol_v1.member_states` prints MEMBER_STATES.md, and a test fails when that
-           file is stale
+Start at   MEMBER_TRANSITIONS; harness/state_diagrams.py prints MEMBER_STATES.md from it
 """
 
 from __future__ import annotations
@@ -57,40 +56,3 @@ def next_member_state(state: MemberState, event: MemberEvent) -> MemberState:
         return MEMBER_TRANSITIONS[state, event]
     except KeyError:
         raise InvariantBroken(f"a member in {state.value} cannot move on '{event.value}'") from None
-
-
-def mermaid() -> str:
-    """The table as a state diagram; events with the same two ends share an arrow."""
-    arrows: dict[tuple[str, str], list[str]] = {}
-    for (state, event), target in MEMBER_TRANSITIONS.items():
-        arrows.setdefault((state.value, target.value), []).append(event.value)
-    lines = [f"    {source} --> {target}: {'<br/>'.join(events)}" for (source, target), events in arrows.items()]
-    return "\n".join(["stateDiagram-v2", "    [*] --> Unjoined", *lines])
-
-
-def document() -> str:
-    """MEMBER_STATES.md."""
-    rows = [
-        f"| {state.value} | {event.value} | {target.value} |" for (state, event), target in MEMBER_TRANSITIONS.items()
-    ]
-    source = "Generated from `MEMBER_TRANSITIONS` in `member_states.py` with"
-    return "\n".join(
-        [
-            "# The states of a classic member",
-            "",
-            f"{source} `python -m protocol_v1.member_states > protocol_v1/MEMBER_STATES.md`.",
-            "",
-            "```mermaid",
-            mermaid(),
-            "```",
-            "",
-            "| From | Event | To |",
-            "|---|---|---|",
-            *rows,
-            "",
-        ]
-    )
-
-
-if __name__ == "__main__":
-    print(document(), end="")

@@ -4,7 +4,7 @@ Given      a state and what happened (Event)
 Returns    the next state; a pair that the table lacks is a bug of ours and raises InvariantBroken
 Not here   what leaves the state as it is: a member that joins a rebalance under way, a follower that asks again
 Reference  ClassicGroupState in Apache Kafka
-Start at   TRANSITIONS; `python -m protocol_v1.states` prints STATES.md, and a test fails when that file is stale
+Start at   TRANSITIONS; harness/state_diagrams.py prints STATES.md from it
 """
 
 from __future__ import annotations
@@ -93,40 +93,3 @@ def next_state(state: State | None, event: Event) -> State:
         return TRANSITIONS[state, event]
     except KeyError:
         raise InvariantBroken(f"a group in {state and state.value} cannot move on '{event.value}'") from None
-
-
-def mermaid() -> str:
-    """The table as a state diagram; events with the same two ends share an arrow."""
-    arrows: dict[tuple[str, str], list[str]] = {}
-    for (state, event), target in TRANSITIONS.items():
-        arrows.setdefault((state.value if state else "[*]", target.value), []).append(event.value)
-    lines = [f"    {source} --> {target}: {'<br/>'.join(events)}" for (source, target), events in arrows.items()]
-    return "\n".join(["stateDiagram-v2", *lines, "    Dead --> [*]"])
-
-
-def document() -> str:
-    """STATES.md."""
-    rows = [
-        f"| {state.value if state else '(none)'} | {event.value} | {target.value} |"
-        for (state, event), target in TRANSITIONS.items()
-    ]
-    return "\n".join(
-        [
-            "# The states of a classic group",
-            "",
-            "Generated from `TRANSITIONS` in `states.py` with `python -m protocol_v1.states > protocol_v1/STATES.md`.",
-            "",
-            "```mermaid",
-            mermaid(),
-            "```",
-            "",
-            "| From | Event | To |",
-            "|---|---|---|",
-            *rows,
-            "",
-        ]
-    )
-
-
-if __name__ == "__main__":
-    print(document(), end="")

@@ -197,7 +197,7 @@ class Coordinator:
         turn.from_classic(self.shard.classic.update_topics(counts, now_ms))
         return turn.effects
 
-    def update_topics(self, topics: Mapping[str, int], now_ms: int) -> list[Effect]:
+    def update_topics(self, topics: Mapping[str, int | Topic], now_ms: int) -> list[Effect]:
         """The same under the name that protocol_v1 gives it."""
         return self.on_metadata(topics, now_ms)
 

@@ -5,8 +5,7 @@ Returns    the next state; a pair that the table lacks is a bug of ours and rais
 Not here   what leaves the state as it is: an answer without an assignment, a callback that fails while reconciling. Nor
            Java's way from Joining and Reconciling straight to Stable: targets are numbered, and no case is left for it
 Reference  MemberState and AbstractMembershipManager in Apache Kafka 4.3.1
-Start at   MEMBER_TRANSITIONS; `python -m protocol_v2.member_states` prints MEMBER_STATES.md, and a test fails when that
-           file is stale
+Start at   MEMBER_TRANSITIONS; harness/state_diagrams.py prints MEMBER_STATES.md from it
 """
 
 from __future__ import annotations
@@ -101,40 +100,3 @@ def next_member_state(state: MemberState, event: MemberEvent) -> MemberState:
         return MEMBER_TRANSITIONS[state, event]
     except KeyError:
         raise InvariantBroken(f"a member in {state.value} cannot move on '{event.value}'") from None
-
-
-def mermaid() -> str:
-    """The table as a state diagram; events with the same two ends share an arrow."""
-    arrows: dict[tuple[str, str], list[str]] = {}
-    for (state, event), target in MEMBER_TRANSITIONS.items():
-        arrows.setdefault((state.value, target.value), []).append(event.value)
-    lines = [f"    {source} --> {target}: {'<br/>'.join(events)}" for (source, target), events in arrows.items()]
-    return "\n".join(["stateDiagram-v2", "    [*] --> Unsubscribed", *lines])
-
-
-def document() -> str:
-    """MEMBER_STATES.md."""
-    rows = [
-        f"| {state.value} | {event.value} | {target.value} |" for (state, event), target in MEMBER_TRANSITIONS.items()
-    ]
-    source = "Generated from `MEMBER_TRANSITIONS` in `member_states.py` with"
-    return "\n".join(
-        [
-            "# The states of a KIP-848 member",
-            "",
-            f"{source} `python -m protocol_v2.member_states > protocol_v2/MEMBER_STATES.md`.",
-            "",
-            "```mermaid",
-            mermaid(),
-            "```",
-            "",
-            "| From | Event | To |",
-            "|---|---|---|",
-            *rows,
-            "",
-        ]
-    )
-
-
-if __name__ == "__main__":
-    print(document(), end="")

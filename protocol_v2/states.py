@@ -4,8 +4,7 @@ Group     its state is not stored: it follows from members, epochs and how many 
           MOVES lists what each event can make of each state, and the random runs of the tests hold every move to it
 Member    ACTIONS says which step a heartbeat takes (reconciliation.py has the steps), NEXT what that step leads to
 Reference ConsumerGroup.maybeUpdateGroupState, CurrentAssignmentBuilder in Apache Kafka
-Start at  group_state, ACTIONS and NEXT; `python -m protocol_v2.states` prints STATES.md, and a test fails when that
-          file is stale
+Start at  group_state, ACTIONS and NEXT; harness/state_diagrams.py prints STATES.md from them
 """
 
 from __future__ import annotations
@@ -153,80 +152,3 @@ NEXT: dict[Finding, Outcome] = {
     Finding(False, False, True): WAIT,
     Finding(False, False, False): DONE,
 }
-
-
-def group_diagram() -> str:
-    arrows: dict[tuple[str, str], list[str]] = {}
-    for (state, event), targets in MOVES.items():
-        for target in targets:
-            if target is not state:
-                source = state.value if state else "[*]"
-                arrows.setdefault((source, target.value), []).append(event.value)
-    lines = [f"    {source} --> {target}: {'<br/>'.join(events)}" for (source, target), events in arrows.items()]
-    return "\n".join(["stateDiagram-v2", *lines, "    Dead --> [*]"])
-
-
-def member_diagram() -> str:
-    arrows: dict[tuple[str, str], list[str]] = {}
-    for (state, situation), action in ACTIONS.items():
-        targets = {Action.NEXT: (REVOKE_FIRST, WAIT, DONE), Action.STRIP: (REVOKE_FIRST,)}.get(action, ())
-        for outcome in targets:
-            arrows.setdefault((state.name, outcome.state.name), []).append(situation.value)
-    lines = [f"    {source} --> {target}: {'<br/>'.join(why)}" for (source, target), why in arrows.items()]
-    return "\n".join(["stateDiagram-v2", "    [*] --> STABLE: joins", *lines])
-
-
-def document() -> str:
-    """STATES.md."""
-    actions = [
-        f"| {state.name} | {situation.value} | {action.value} |" for (state, situation), action in ACTIONS.items()
-    ]
-    findings = [
-        f"| {' | '.join('yes' if fact else 'no' for fact in finding)} | {outcome.state.name} "
-        f"| {'assignment epoch' if outcome.advances else 'stays'} |"
-        for finding, outcome in NEXT.items()
-    ]
-    moves = [
-        f"| {state.value if state else '(none)'} | {event.value} | {', '.join(target.value for target in targets)} |"
-        for (state, event), targets in MOVES.items()
-    ]
-    return "\n".join(
-        [
-            "# The states of a consumer group and of its members",
-            "",
-            "Generated from the tables in `states.py` with `python -m protocol_v2.states > protocol_v2/STATES.md`.",
-            "",
-            "## Member",
-            "",
-            *fenced(member_diagram()),
-            "",
-            "What a heartbeat does:",
-            "",
-            "| State | Finds | Does |",
-            "|---|---|---|",
-            *actions,
-            "",
-            "Where the next step towards the target leads:",
-            "",
-            "| Still owns what it must revoke | Gets free partitions | Waits for others | State | Epoch |",
-            "|---|---|---|---|---|",
-            *findings,
-            "",
-            "## Group",
-            "",
-            *fenced(group_diagram()),
-            "",
-            "| From | Event | To one of |",
-            "|---|---|---|",
-            *moves,
-            "",
-        ]
-    )
-
-
-def fenced(diagram: str) -> list[str]:
-    return ["```mermaid", diagram, "```"]
-
-
-if __name__ == "__main__":
-    print(document(), end="")

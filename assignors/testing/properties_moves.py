@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from assignors.model import Group, Member
-from assignors.quality import NOBODY, claim_generation, claimed_numbers, previous_owners
+from assignors.model import NOBODY, Group, Member
+from assignors.quality import claim_generation, claimed_numbers, previous_owners
 from assignors.testing.answers import Broken, NotApplicable, Placed
 from assignors.testing.events import Event, Join, happen
 from assignors.testing.properties import _difference

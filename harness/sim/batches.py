@@ -71,7 +71,8 @@ class Batches:
             process.world.trace.tell(
                 process.now_ms, "process", member=process.name, **{"is": "stalled", "ms": stall_ms}
             )
-            process.reader.set_running(False, process.now_ms)
+            process.stalled = True
+            process.read_on()
             process.work_until(process.now_ms + stall_ms)
         elif self.is_slow(batch):
             process.work_until(process.now_ms + int(batch * process.record_ms))

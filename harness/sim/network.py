@@ -68,7 +68,7 @@ class Wire:
             error = Error.COORDINATOR_NOT_AVAILABLE if self.world.broker.coordinator is None else Error.NONE
             self.reply(process, connection, request, FindCoordinatorResponse(error_code=error))
         elif self.world.broker.coordinator is not None:
-            if isinstance(request, OffsetCommitRequest) and sent_ms <= self.world.rest.leapt_ms:
+            if isinstance(request, OffsetCommitRequest) and sent_ms <= process.routine.late_ms:
                 request = process.routine.brought_up_to_date(request)
             self.parked[id(request)] = (request, process, connection)
             self.world.broker.receive(request)

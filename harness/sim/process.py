@@ -77,6 +77,8 @@ class Process:
     paused: bool = False
     cut_off: bool = False
     in_callback: bool = False
+    stalled: bool = False
+    """By a poisoned record."""
     waiting: list[Told] = field(default_factory=list)
     """What came while the process stood still."""
     between_polls: list[Told] = field(default_factory=list)
@@ -86,6 +88,8 @@ class Process:
     busy: bool = False
     starts: dict[TopicPartition, int] = field(default_factory=dict)
     """Where to begin with partitions whose committed offset is known and that are not read yet."""
+    told: dict[TopicPartition, int] = field(default_factory=dict)
+    """What it has committed after processing, answered or not: how far it is inside a batch is an estimate."""
     turn: int = 0
     """Counts the application's plans, so that one that was overtaken does nothing."""
 
@@ -116,8 +120,22 @@ class Process:
             client_id=self.name,
         )
 
-    def commit_batches(self) -> dict[TopicPartition, int]:
-        """For who commits after processing: whatever is done with, apart from the batch that is worked on now."""
+    def commit_batches(self) -> None:
+        """For who commits after processing, and of whom nothing more will be heard for a while."""
+        done = self.done_with()
+        if done and self.world.commit_late(self, done, self.now_ms):
+            self.routine.made_late, self.routine.late_ms = done, self.now_ms
+
+    def commit_between_polls(self) -> None:
+        """For who commits after processing, before anything else happens to it."""
+        done = self.done_with()
+        if done and self.machine.in_poll:
+            self.tell(PollReturned())
+        if done:
+            self.tell(Commit(done, sync=False))
+
+    def done_with(self) -> dict[TopicPartition, int]:
+        """What is committed after processing: everything apart from the batch that is worked on now."""
         if not self.application.commits_after_processing or not self.reader.streams:
             return {}
         reader, now_ms = self.reader, self.now_ms
@@ -125,12 +143,11 @@ class Process:
         batch_ms = self.batch_ms()
         under_way = reader.speed * ((now_ms - reader.since_ms) % batch_ms) if batch_ms > 1 and reader.running else 0
         share = -(-under_way // len(reader.streams))
-        done = {
-            tp: max((position - share) // RECORD, reader.streams[tp].committed)
+        self.told = {
+            tp: max((position - share) // RECORD, reader.streams[tp].committed, self.told.get(tp, 0))
             for tp, position in reader.positions.items()
         }
-        self.world.commit_late(self, done, now_ms)
-        return done
+        return self.told
 
     # What comes in
 
@@ -162,6 +179,7 @@ class Process:
         """The application is somewhere in a batch: if that is not over, say so, and poll when it is."""
         now_ms = self.now_ms
         self.reader.advance(now_ms)
+        self.commit_between_polls()
         ends_ms = self.batch_ends_ms()
         if ends_ms > now_ms:
             self.work_until(ends_ms)
@@ -184,9 +202,12 @@ class Process:
     def work_until(self, ends_ms: int) -> None:
         self.tell(Poll(self.reader.offsets()))
         self.tell(PollReturned())
-        self.busy, self.busy_until_ms = True, ends_ms
+        self.busy_for(ends_ms - self.now_ms)
+
+    def busy_for(self, ms: int) -> None:
+        self.busy, self.busy_until_ms = True, self.now_ms + ms
         self.turn += 1
-        self.world.kernel.at(ends_ms, self.poll_again, self.turn)
+        self.world.kernel.at(self.busy_until_ms, self.poll_again, self.turn)
 
     def poll_again(self, turn: int) -> None:
         if not self.alive or turn != self.turn:
@@ -194,8 +215,8 @@ class Process:
         if self.paused:
             self.busy_until_ms = self.now_ms  # on resuming
             return
-        self.busy = False
-        self.reader.set_running(not self.in_callback, self.now_ms)
+        self.busy = self.stalled = False
+        self.read_on()
         self.reader.advance(self.now_ms)
         if self.stopping:
             self.close()
@@ -207,6 +228,7 @@ class Process:
             return
         offsets = self.reader.offsets()
         if self.application.commits_after_processing and offsets:
+            self.told = offsets
             self.tell(Commit(offsets, sync=False))
         self.tell(Poll(offsets))
         self.batches.go_on()
@@ -227,7 +249,7 @@ class Process:
             self.close()
 
     def close(self) -> None:
-        self.stopping = True
+        self.commit_between_polls()
         self.tell(Close(positions=self.reader.offsets()))
 
     def kill(self) -> None:
@@ -245,22 +267,33 @@ class Process:
     def pause(self) -> None:
         self.commit_batches()
         self.paused = True
-        self.reader.set_running(False, self.now_ms)
+        self.read_on()
         self.world.trace.tell(self.now_ms, "process", member=self.name, **{"is": "paused"})
 
     def resume(self) -> None:
         if not self.alive or not self.paused:
             return
         self.paused = False
-        self.reader.set_running(not self.in_callback, self.now_ms)
+        self.read_on()
         self.world.trace.tell(self.now_ms, "process", member=self.name, **{"is": "resumed"})
         waiting, self.waiting = self.waiting, []
         for event in waiting:
-            self.deliver(event)
+            if isinstance(event, CallbackDone):
+                self.called()
+            else:
+                self.deliver(event)
         if self.busy and self.busy_until_ms <= self.now_ms:
             self.poll_again(self.turn)
 
+    def read_on(self) -> None:
+        """Or not: nothing is processed in a standstill, inside a callback, or while one record holds everything up."""
+        self.reader.set_running(not (self.paused or self.in_callback or self.stalled), self.now_ms)
+
     def slow_down(self, factor: float) -> None:
+        """The batch that is worked on is not spared, nor does it stay slow once the trouble is over."""
+        left_ms = self.busy_until_ms - self.now_ms
+        if self.busy and not self.stalled and left_ms > 0:
+            self.busy_for(round(left_ms * factor / self.factor))
         self.factor = factor
         self.reader.set_speed(self.record_ms, self.now_ms)
         self.batches.go_on()
@@ -341,7 +374,7 @@ class Process:
         else:
             lasts_ms = spec.revoked_ms + n * spec.revoked_ms_per_partition if n else 0
         if lasts_ms:
-            self.reader.set_running(False, self.now_ms)
+            self.read_on()
         self.world.kernel.after(lasts_ms, self.called)
 
     def called(self) -> None:
@@ -351,7 +384,7 @@ class Process:
             self.waiting.append(CallbackDone())
             return
         self.in_callback = False
-        self.reader.set_running(not self.paused, self.now_ms)
+        self.read_on()
         self.tell(CallbackDone())
         self.read_what_is_fetchable()
         if self.alive and not self.in_callback and self.machine.in_poll:
@@ -403,6 +436,7 @@ class Process:
         partitions, reached = offsets_by_topic({tp: offsets[tp] for tp in gone})
         self.reader.stop(gone, self.now_ms)
         self.batches.ahead = [one for one in self.batches.ahead if one[0] in self.reader.streams]
+        self.told = {tp: offset for tp, offset in self.told.items() if tp in self.reader.streams}
         self.world.trace.tell(self.now_ms, "stops", member=self.name, partitions=partitions, at=reached)
 
     def committed(self, effect: Committed) -> None:

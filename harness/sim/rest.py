@@ -22,7 +22,6 @@ class Rest:
         self.world = world
         self.allowed = allowed
         self.disturbed_at_ms = 0
-        self.leapt_ms = -1
         self.checking = False
         network = world.scenario.network
         self.window_ms = 100 + 4 * (network.latency_ms + network.jitter_ms)
@@ -95,6 +94,5 @@ class Rest:
         world.broker.flush()
         timers.leap(to_ms, shift_session)
         world.kernel.leap(to_ms, shift)
-        self.leapt_ms = to_ms
         for process in world.processes.values():
             process.routine.leap(now_ms, to_ms)

@@ -38,8 +38,10 @@ class Routine:
     heartbeat: Request | None = None
     commit: Request | None = None
     """The last ones, to count those that a leap passes over."""
-    at_leap: dict[TopicPartition, int] = field(default_factory=dict)
-    """What was committed for the end of the last leap."""
+    made_late: dict[TopicPartition, int] = field(default_factory=dict)
+    """What was committed without a message, such as for the end of the last leap."""
+    late_ms: int = -1
+    """And when."""
     last_on_the_way: list[tuple[int, int]] = field(default_factory=lambda: [(-1, 0), (-1, 0)])
     """Out and in: on which connection, and when it arrives."""
 
@@ -103,17 +105,17 @@ class Routine:
         if not process.reader.streams or not process.reader.rate:
             return
         if process.application.commits_after_processing:
-            self.at_leap = process.commit_batches() or self.at_leap
+            process.commit_batches()
             return
         due_ms = process.machine.auto_commit_at_ms
         if due_ms is not None:
             last_ms = due_ms - process.application.auto_commit_interval_ms
             if process.reader.at_ms < last_ms <= to_ms:
                 process.reader.advance(last_ms)
-                self.at_leap = process.reader.offsets()
-                process.world.committed_at_rest(process, self.at_leap, last_ms)
+                self.made_late, self.late_ms = process.reader.offsets(), to_ms
+                process.world.committed_at_rest(process, self.made_late, last_ms)
                 commits = self.commits_ms // process.application.auto_commit_interval_ms
-                process.world.routine(self.commit or process.commit_of(self.at_leap), commits)
+                process.world.routine(self.commit or process.commit_of(self.made_late), commits)
 
     def first_heartbeat(self) -> Request:
         """As it would have been sent, had there been time for one before the leap."""
@@ -127,15 +129,14 @@ class Routine:
         )
 
     def brought_up_to_date(self, request: OffsetCommitRequest) -> OffsetCommitRequest:
-        """A commit that a leap caught on its way must not undo the one that was made for the end of the leap."""
+        """A commit that a leap, or a standstill, caught on its way must not undo the one that was made late."""
         offsets = {
             (topic.name, partition.partition_index): partition.committed_offset
             for topic in request.topics
             for partition in topic.partitions
         }
-        return replace(
-            request, topics=commit_topics({tp: max(offset, self.at_leap.get(tp, 0)) for tp, offset in offsets.items()})
-        )
+        latest = {tp: max(offset, self.made_late.get(tp, 0)) for tp, offset in offsets.items()}
+        return replace(request, topics=commit_topics(latest))
 
 
 def periods(at_ms: int, period_ms: int, to_ms: int) -> int:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from harness.fetch_sessions import predict
 from harness.scenario.model import Scenario
+from harness.scenario.strategy_lists import parse_strategies
 from harness.scenario.to_group import group_of
-from harness.sim.build import Strategies, parse_run_strategy
+from harness.sim.build import Strategies
 from harness.sim.timeline import schedule
 from harness.sim.trace import Fact
 from harness.sim.world import Constants, World
@@ -43,8 +44,8 @@ def sessions_lost(scenario: Scenario, strategy: str, starts: int) -> float:
     restarts = starts - len(group.members)
     if restarts <= 0 or not group.members:
         return 0.0
-    first = parse_run_strategy(strategy)
-    whole = predict([group], brokers=BROKERS, strategy=f"{first.protocol}/{first.assignors[0]}", deploys_per_day=24.0)
+    first = parse_strategies(strategy)[0]
+    whole = predict([group], brokers=BROKERS, strategy=str(replace(first, static=False)), deploys_per_day=24.0)
     return round(whole.not_found_per_hour * restarts / len(group.members), 1)
 
 

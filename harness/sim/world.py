@@ -57,11 +57,11 @@ class Constants:
 class Build:
     """What the world does not know: how members and coordinators of the run's strategy are made."""
 
-    machine: Callable[[MemberSpec, str, str | None], Machine]
-    """A consumer for this member, under this name; the last is another strategy where a migration gives one."""
+    member: Callable[[MemberSpec, str, str | None], tuple[Machine, str | None]]
+    """A consumer for this member, under this name, and its group.instance.id; the last argument is another strategy
+    where a migration gives one."""
     coordinator: Callable[[Mapping[str, Topic]], Coordinator]
     settings: Callable[[MemberSpec], Mapping[str, Any]]
-    instance_id: Callable[[MemberSpec, str], str | None]
     stable: Callable[[Coordinator, Sequence[str], int], bool]
     """Whether the group is at rest as far as these members are concerned."""
     knows: Callable[[Coordinator, Machine], bool]
@@ -185,7 +185,6 @@ class World:
         if name not in self.topics:
             return
         now_ms = self.kernel.now_ms
-        self.sample(now_ms)
         for process in self.processes.values():
             process.reader.advance(now_ms)
         for index in range(self.topics[name].partitions):
@@ -233,8 +232,7 @@ class World:
         spec = spec or self.members[name]
         self.members[name] = spec
         settings = self.build.settings(spec)
-        machine = self.build.machine(spec, name, self.strategies.get(name))
-        instance_id = self.build.instance_id(spec, name)
+        machine, instance_id = self.build.member(spec, name, self.strategies.get(name))
         now_ms = self.kernel.now_ms
         process = self.processes[name] = Process(name, spec, machine, options(settings), self, now_ms, instance_id)
         if isinstance(machine, ClassicMember):
@@ -261,13 +259,15 @@ class World:
         if name not in self.processes:
             self.start(name)
 
-    def commit_late(self, process: Process, offsets: Mapping[TopicPartition, int], at_ms: int) -> None:
-        """A commit that was not worth an event of its own; nobody hears the answer."""
-        if self.broker.coordinator is None or not offsets:
-            return
+    def commit_late(self, process: Process, offsets: Mapping[TopicPartition, int], at_ms: int) -> bool:
+        """A commit that was not worth an event of its own; nobody hears the answer. Whether it was accepted."""
+        if self.broker.coordinator is None:
+            return False
         request = process.commit_of(offsets)
-        if self.broker.receive_late(request, at_ms):
+        accepted = self.broker.receive_late(request, at_ms)
+        if accepted:
             self.broker.requests.add(request)
+        return accepted
 
     def committed(self, name: str, offsets: Mapping[TopicPartition, int], at_ms: int) -> None:
         for tp, offset in offsets.items():

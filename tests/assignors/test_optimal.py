@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from assignors.model import Assignment, Group, Member, Topic
+from assignors.model import NOBODY, Assignment, Group, Member, Topic
 from assignors.optimal import Optimum, best_loads, optimum
-from assignors.quality import NOBODY, previous_owners, quality
+from assignors.quality import previous_owners, quality
 
 Rank = tuple[int, int, int]
 

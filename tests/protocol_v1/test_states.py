@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from itertools import product
-from pathlib import Path
 
 import pytest
 
-import protocol_v1.states
 from protocol_v1.errors import InvariantBroken
-from protocol_v1.states import TRANSITIONS, Event, State, document, next_state
+from protocol_v1.states import TRANSITIONS, Event, State, next_state
 
 PREDECESSORS = {
     State.EMPTY: {None, State.PREPARING_REBALANCE, State.DEAD},
@@ -37,8 +35,3 @@ def test_every_state_can_be_reached_and_left_again():
 
 def test_every_event_moves_something():
     assert {event for _, event in TRANSITIONS} == set(Event)
-
-
-def test_the_printed_diagram_is_the_table():
-    printed = Path(protocol_v1.states.__file__).with_name("STATES.md").read_text()
-    assert printed == document(), "run: python -m protocol_v1.states > protocol_v1/STATES.md"

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-import protocol_v1.member_states
 from assignors.interface import RebalanceProtocol
 from assignors.model import Topic
 from harness.conversation import classic_group
@@ -30,7 +27,7 @@ from protocol_v1.effects.member import (
 from protocol_v1.errors import Error, InvariantBroken
 from protocol_v1.member import Member, rebalance_protocol
 from protocol_v1.member_config import MemberConfig
-from protocol_v1.member_states import MEMBER_TRANSITIONS, MemberEvent, MemberState, document, next_member_state
+from protocol_v1.member_states import MEMBER_TRANSITIONS, MemberEvent, MemberState, next_member_state
 from protocol_v1.messages import (
     JoinGroupRequest,
     OffsetCommitRequest,
@@ -51,11 +48,6 @@ def test_a_member_moves_only_along_the_table():
             else:
                 with pytest.raises(InvariantBroken, match="cannot move on"):
                     next_member_state(state, event)
-
-
-def test_the_printed_diagram_is_the_table():
-    printed = Path(protocol_v1.member_states.__file__).with_name("MEMBER_STATES.md").read_text()
-    assert printed == document(), "run: python -m protocol_v1.member_states > protocol_v1/MEMBER_STATES.md"
 
 
 # Configuration

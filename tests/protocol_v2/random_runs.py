@@ -43,7 +43,7 @@ LOST = (Error.UNKNOWN_MEMBER_ID, Error.FENCED_MEMBER_EPOCH)
 SESSION_MS = 45_000
 
 
-@dataclass
+@dataclass(eq=False)
 class Client:
     member_id: str
     instance_id: str | None
@@ -195,8 +195,10 @@ class World:
         self.history.append(client.outstanding)
 
     def give_up(self, client: Client) -> None:
+        """With its connection: an answer that is still under way is never heard."""
         client.outstanding = client.answer = None
         client.says_all = True
+        self.replies = {number: other for number, other in self.replies.items() if other is not client}
 
     def deliver(self, client: Client) -> None:
         request = client.outstanding
@@ -275,6 +277,8 @@ class World:
             if chance < 0.25:
                 self.give_up(client)  # the request is lost
                 return
+            if client in self.replies.values():
+                return  # its answer waits for the log
             self.deliver(client)
             if chance > 0.93 and client.answer is not None:
                 self.deliver(client)  # and once more: which answer the client hears is anybody's guess

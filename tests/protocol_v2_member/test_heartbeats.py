@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 
-import protocol_v2.member_states
 from assignors.model import Topic
 from protocol_v1.effects.member import (
     Cause,
@@ -28,7 +26,7 @@ from protocol_v1.effects.member import (
 from protocol_v1.errors import Error, InvariantBroken
 from protocol_v2.member import Member
 from protocol_v2.member_config import MemberConfig
-from protocol_v2.member_states import MEMBER_TRANSITIONS, MemberEvent, MemberState, document, next_member_state
+from protocol_v2.member_states import MEMBER_TRANSITIONS, MemberEvent, MemberState, next_member_state
 from protocol_v2.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from tests.protocol_v2_member.alone import INTERVAL_MS, Alone, called, moves, of, owns, sent, share
 
@@ -44,11 +42,6 @@ def said(request: ConsumerGroupHeartbeatRequest) -> dict[str, object]:
 
 
 # The table
-
-
-def test_the_page_shows_the_table_as_it_is():
-    page = Path(protocol_v2.member_states.__file__).with_name("MEMBER_STATES.md")
-    assert page.read_text() == document(), "python -m protocol_v2.member_states > protocol_v2/MEMBER_STATES.md"
 
 
 def test_every_state_can_be_reached_and_every_event_moves_some_member():

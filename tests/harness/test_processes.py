@@ -1,0 +1,96 @@
+"""Processes in the simulator, where what happens to them meets what they are doing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from assignors.model import Group
+from harness.scenario.model import Scenario
+from harness.scenario.reading import parse_scenario
+from harness.sim.costs import Costs, costs
+from harness.sim.invariants import Checker
+from harness.sim.run import simulate
+from tests.harness.small_scenarios import RESTART
+
+
+class LastFirst:
+    """A server's assignor of one's own: members in reverse, one partition after the other."""
+
+    name = "last-first"
+
+    def assign(self, group: Group) -> Mapping[str, Mapping[str, Sequence[int]]]:
+        members = sorted(group.members, reverse=True)
+        shares: dict[str, dict[str, list[int]]] = {member: {} for member in members}
+        for name, topic in group.topics.items():
+            for partition in range(topic.partitions):
+                shares[members[partition % len(members)]].setdefault(name, []).append(partition)
+        return shares
+
+
+def scenario(**changes: Any) -> Scenario:
+    return parse_scenario({**RESTART, **changes})
+
+
+def cost(scenario: Scenario, strategy: str) -> Costs:
+    return costs(simulate(scenario, strategy, 1, watch=Checker().feed).facts)
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+def test_a_pause_inside_a_callback_ends_with_the_pause(strategy: str) -> None:
+    """consumer-1 is stopped while onPartitionsAssigned runs, and works on what has piled up afterwards."""
+    pauses = [{"at": f"{at}ms", "pause": {"members": "consumer-1", "for": "3s"}} for at in range(40_100, 60_000, 4_000)]
+    troubled = scenario(callbacks={"assigned": "2s"}, timeline=[*RESTART["timeline"], *pauses], duration="4m")
+    facts = simulate(troubled, strategy, 1, watch=Checker().feed).facts
+    lags = [fact["records"] for fact in facts if fact["fact"] == "lag"]
+    assert max(lags) > 60
+    assert lags[-1] == 0
+
+
+def test_a_pause_does_not_get_a_poisoned_record_out_of_the_way() -> None:
+    poison = [{"topic": "orders", "partition": 0, "offset": 500, "stall": "40s"}]
+    pause = [{"at": "60s", "pause": {"members": "consumer-1", "for": "1s"}}]
+    held_up = scenario(poison=poison, timeline=pause, duration="4m")
+    facts = simulate(held_up, "classic/range", 1, watch=Checker().feed).facts
+    stalled = next(fact for fact in facts if fact["fact"] == "process" and fact["is"] == "stalled")
+    lags = {fact["t"]: fact["records"] for fact in facts if fact["fact"] == "lag"}
+    during = [records for at_ms, records in lags.items() if stalled["t"] + 5_000 < at_ms < stalled["t"] + 38_000]
+    assert during == sorted(during)  # nothing of it is worked off before the record is through
+    assert during[-1] > 600
+
+
+def test_a_servers_assignor_of_ones_own_is_the_brokers() -> None:
+    run = simulate(scenario(), "consumer/tests.harness.test_processes:LastFirst", 1, watch=Checker().feed)
+    first = next(fact for fact in run.facts if fact["fact"] == "reads")
+    assert not any(fact["fact"] == "process" and fact["is"] == "failed" for fact in run.facts)
+    assert costs(run.facts).unsettled == 0
+    assert first["partitions"]["orders"]
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+def test_who_commits_after_each_batch_reads_little_twice_in_a_rolling_restart(strategy: str) -> None:
+    restart = {"at": "20s", "rolling restart": {"downtime": "1s", "gap": "2s"}}
+    found = cost(scenario(timeline=[restart], client={"enable.auto.commit": False}), strategy)
+    assert found.read_twice <= 40  # a record or two of each partition in each rebalance
+
+
+def test_members_migrated_to_static_membership_commit_as_who_they_are() -> None:
+    """Killed right after: what they committed while nothing happened was accepted, so little is read twice."""
+    migration = {"at": "20s", "rolling restart": {"downtime": "1s", "gap": "2s", "strategy": "classic/range+static"}}
+    kill = {"at": "150s", "restart": {"members": "consumer-1", "downtime": "5s", "kill": True}}
+    settings = {"enable.auto.commit": False}
+    found = cost(scenario(timeline=[migration, kill], duration="5m", client=settings), "classic/range")
+    assert found.rebalances > 0
+    assert found.read_twice <= 20
+
+
+def test_a_batch_that_was_begun_in_bad_times_ends_soon_after_them() -> None:
+    """500 records at 6 s each would last 50 minutes; after 50 s they take 2 ms each again."""
+    slow = [{"at": "37s", "slow": {"members": "consumer-1", "factor": 3_000, "for": "50s"}}]
+    busy = {"orders": {"partitions": 6, "rate": "1200/s"}}
+    facts = simulate(scenario(topics=busy, timeline=slow, duration="5m"), "consumer/uniform", 1).facts
+    lags = [fact["records"] for fact in facts if fact["fact"] == "lag"]
+    assert max(lags) > 10_000
+    assert lags[-1] < 100
