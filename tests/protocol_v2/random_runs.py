@@ -320,10 +320,14 @@ class World:
                 readers[partition] = client.member_id
 
     def settle(self) -> None:
-        """No more faults: everybody heartbeats, and old sessions end."""
+        """No more faults: everybody heartbeats, and old sessions end.
+
+        In a wild run the answer to a repeated request, which nobody hears, may have been the one with an assignment in
+        it: everybody is asked to say everything again, as after a lost connection.
+        """
         self.release()
         for client in self.clients:
-            if client.outstanding is not None:
+            if client.outstanding is not None or self.wild:
                 self.give_up(client)
         for _ in range(6):
             self.advance(20_000)
