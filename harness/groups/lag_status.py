@@ -1,0 +1,33 @@
+"""How a partition's consumer is doing, judged as Burrow judges: by what was committed between two looks.
+
+working  what is there is read, or more was committed and the lag does not grow
+behind   more was committed, and the lag grows all the same
+stalled  somebody owns it, records wait, and nothing was committed
+stopped  nobody owns it
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    begin: int
+    end: int
+    committed: int | None
+
+    @property
+    def lag(self) -> int:
+        return max(0, self.end - (self.begin if self.committed is None else self.committed))
+
+
+def lag_status(before: Offsets, now: Offsets, *, owned: bool) -> str:
+    """With one sample twice, a partition with a lag looks stalled: two apart in time are meant."""
+    if not owned:
+        return "stopped"
+    if now.lag == 0:
+        return "working"
+    if now.committed == before.committed:
+        return "stalled"
+    return "behind" if now.lag > before.lag else "working"
