@@ -1,6 +1,6 @@
 """The timeline done: what each kind of event does to the world, and when it goes on by itself.
 
-Given      a World that has been prepared
+Given      a world that has been prepared: a simulated one (world.py), or a live one (harness/live/world.py)
 Each       event is a fact of the trace when it begins, and so is every step of one that has steps
 Start at   schedule, the table ACTIONS
 """
@@ -8,8 +8,9 @@ Start at   schedule, the table ACTIONS
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
+from assignors.model import Topic
 from harness.scenario.model import (
     AddPartitions,
     Autoscale,
@@ -25,18 +26,65 @@ from harness.scenario.model import (
     Resubscribe,
     RollingRestart,
     Scale,
+    Scenario,
     Slow,
     Start,
     Stop,
+    TopicSpec,
 )
 from harness.scenario.timeline import late_starters
-from harness.sim.process import Process
-from harness.sim.records import RECORD
-from harness.sim.world import World
+from harness.sim.trace import Trace
 
 GRACE_MS = 30_000
 """How long a process may take to close before it is killed, as Kubernetes does it."""
 RETRY_MS = 100
+
+
+class Clock(Protocol):
+    @property
+    def now_ms(self) -> int: ...
+    def at(self, at_ms: int, action: Callable[..., None], *given: Any) -> None: ...
+    def after(self, delay_ms: int, action: Callable[..., None], *given: Any) -> None: ...
+
+
+class Process(Protocol):
+    """A member's, as far as anything is done to it."""
+
+    @property
+    def alive(self) -> bool: ...
+    @property
+    def stopping(self) -> bool: ...
+    def stop(self) -> None: ...
+    def kill(self) -> None: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+    def slow_down(self, factor: float) -> None: ...
+    def subscribe(self, topics: Sequence[str], pattern: str | None) -> None: ...
+
+
+class World(Protocol):
+    scenario: Scenario
+    trace: Trace
+    strategies: dict[str, str]
+    members: dict[str, MemberSpec]
+    timeline_over_ms: int
+
+    @property
+    def kernel(self) -> Clock: ...
+    @property
+    def processes(self) -> Mapping[str, Process]: ...
+    @property
+    def topics(self) -> Mapping[str, Topic]: ...
+    def start(self, name: str, spec: MemberSpec | None = None) -> None: ...
+    def start_delay_ms(self) -> int: ...
+    def disturbed(self) -> None: ...
+    def lag_records(self) -> float: ...
+    def fail_over(self, down_ms: int) -> None: ...
+    def isolate(self, name: str, for_ms: int) -> None: ...
+    def create_topic(self, spec: TopicSpec) -> None: ...
+    def grow_topic(self, name: str, partitions: int) -> None: ...
+    def delete_topic(self, name: str) -> None: ...
+    def topics_changed(self) -> None: ...
 
 
 def schedule(world: World) -> None:
@@ -200,7 +248,7 @@ def on_autoscale(world: World, event: Autoscale) -> None:
 def autoscale(world: World, event: Autoscale, last_high_ms: int) -> None:
     """Up at once, down only after a while without need: what a lag-based autoscaler does."""
     now_ms = world.kernel.now_ms
-    lag = world.lag(now_ms) / RECORD
+    lag = world.lag_records()
     have = len(running(world, event.template))
     want = min(max(-int(-lag // event.lag_per_member), event.least), event.most)
     if want >= have:
@@ -235,9 +283,9 @@ def on_pause(world: World, event: Pause) -> None:
 
 def on_isolate(world: World, event: Isolate) -> None:
     tell(world, event, event.members)
-    for process in alive(world, event.members):
-        world.wire.cut_off(process)
-        world.kernel.after(event.for_ms, world.wire.reconnect, process)
+    for name in event.members:
+        if name in world.processes:
+            world.isolate(name, event.for_ms)
 
 
 def on_fail_over(world: World, event: FailOver) -> None:

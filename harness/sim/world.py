@@ -311,10 +311,18 @@ class World:
         self.disturbed()
         self.trace.tell(self.kernel.now_ms, "coordinator", **{"is": "up"})
 
+    def isolate(self, name: str, for_ms: int) -> None:
+        process = self.processes[name]
+        self.wire.cut_off(process)
+        self.kernel.after(for_ms, self.wire.reconnect, process)
+
     def disturbed(self) -> None:
         self.rest.disturbed_at_ms = self.kernel.now_ms
 
     # Looking
+
+    def lag_records(self) -> float:
+        return self.lag(self.kernel.now_ms) / RECORD
 
     def lag(self, now_ms: int) -> int:
         return self.records.waiting(now_ms) + sum(process.reader.lag_at(now_ms) for process in self.processes.values())

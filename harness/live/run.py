@@ -1,0 +1,99 @@
+"""A live run: a scenario, a strategy and a cluster give a trace, measured by the code that measures simulated ones.
+
+Given      those three; the scenario takes as long as it says
+Returns    LiveRun: facts in order of time, the oracle's verdict, and what went wrong with the run itself
+Start at   live
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import uuid4
+
+from harness.brokers import Cluster
+from harness.live.group_facts import group_facts
+from harness.live.oracle import Verdict, judge
+from harness.live.settings import check_live
+from harness.live.world import LiveWorld
+from harness.offsets_topic.reading import read_offsets_topic
+from harness.scenario.model import Scenario
+from harness.sim.costs import Costs, costs
+from harness.sim.trace import Fact
+from harness.sim.world import SAMPLES
+
+KEPT_OUT = ("processed", "durable", "broken")
+"""Facts for the oracle; a trace has the others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveRun:
+    scenario: Scenario
+    strategy: str
+    provider: str
+    facts: Sequence[Fact]
+    costs: Costs
+    verdict: Verdict
+    troubles: Sequence[str]
+    """Of the run itself: a topic that could not be created, a record that was not written."""
+    lasted_s: float
+
+
+def live(scenario: Scenario, strategy: str, cluster: Cluster, *, seed: int = 0) -> LiveRun:
+    check_live(scenario, strategy)
+    return asyncio.run(live_run(scenario, strategy, cluster, seed=seed))
+
+
+async def live_run(scenario: Scenario, strategy: str, cluster: Cluster, *, seed: int = 0) -> LiveRun:
+    """Several can run at once on one cluster: each has topics and a group of its own."""
+    began = time.monotonic()
+    world = LiveWorld(scenario, strategy, cluster, f"lab-{uuid4().hex[:8]}-", seed)
+    await world.run()
+    log = await asyncio.to_thread(lambda: list(read_offsets_topic(cluster.bootstrap, timeout_s=60)))
+    facts = [
+        {"t": 0, "fact": "run", "scenario": scenario.name, "strategy": strategy, "seed": seed, "live": True},
+        *sorted(
+            [
+                *world.trace.facts,
+                *group_facts(log, world.group, world.kernel.epoch_s),
+                *lag_facts(world.trace.facts, world.written, scenario.duration_ms),
+            ],
+            key=lambda fact: fact["t"],
+        ),
+    ]
+    kept = [fact for fact in facts if fact["fact"] not in KEPT_OUT]
+    return LiveRun(
+        scenario=scenario,
+        strategy=strategy,
+        provider=cluster.provider,
+        facts=kept,
+        costs=costs(kept),
+        verdict=judge(facts),
+        troubles=world.troubles,
+        lasted_s=time.monotonic() - began,
+    )
+
+
+def lag_facts(
+    facts: Sequence[Fact], written: Sequence[tuple[int, Mapping[str, list[int]]]], duration_ms: int
+) -> Iterator[Fact]:
+    """The lag curve: what the producer has told minus what consumers have told, at each point."""
+    steps = sorted((fact for fact in facts if fact["fact"] == "processed"), key=lambda fact: fact["t"])
+    done: dict[tuple[str, int], int] = {}
+    at = looked = 0
+    every_ms = max(1, duration_ms // SAMPLES)
+    last_there = 0
+    for now_ms in range(0, duration_ms, every_ms):
+        while at < len(steps) and steps[at]["t"] <= now_ms:
+            place = (steps[at]["topic"], steps[at]["partition"])
+            done[place] = max(done.get(place, 0), steps[at]["span"][1])
+            at += 1
+        while looked < len(written) and written[looked][0] <= now_ms:
+            looked += 1
+        counts = written[looked - 1][1] if looked else {}
+        there = sum(count for numbers in counts.values() for count in numbers)
+        rate = round(max(0, there - last_there) * 1_000 / every_ms)
+        last_there = there
+        yield {"t": now_ms, "fact": "lag", "records": max(0, there - sum(done.values())), "rate": rate, "skew": 0}

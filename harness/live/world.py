@@ -1,0 +1,260 @@
+"""The world of a live run: a real cluster, processes, and the clock on the wall, for harness/sim/timeline.py to act on.
+
+Names      topics and the group get a prefix of their own, which the facts leave out
+Start at   LiveWorld.run
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import asdict
+from random import Random
+from typing import Any
+
+from assignors.model import Topic
+from harness.brokers import Cluster
+from harness.live.actors import Actor, Child
+from harness.live.settings import client_settings, is_incremental
+from harness.scenario.model import MemberSpec, Scenario, TopicSpec
+from harness.sim.parts import options
+from harness.sim.timeline import schedule
+from harness.sim.trace import Fact, Trace, by_topic
+from harness.sim.world import rate_at
+
+ADMIN_S = 30.0
+FAILED_ONE_COMES_BACK_MS = 10_000
+
+
+class WallClock:
+    """The simulator's kernel, in real time."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.epoch_s = time.time()
+
+    @property
+    def now_ms(self) -> int:
+        return int((time.time() - self.epoch_s) * 1_000)
+
+    def at(self, at_ms: int, action: Callable[..., None], *given: Any) -> None:
+        self.after(at_ms - self.now_ms, action, *given)
+
+    def after(self, delay_ms: int, action: Callable[..., None], *given: Any) -> None:
+        self.loop.call_later(max(0, delay_ms) / 1_000, action, *given)
+
+
+class LiveWorld:
+    def __init__(self, scenario: Scenario, strategy: str, cluster: Cluster, prefix: str, seed: int) -> None:
+        self.scenario, self.strategy, self.cluster, self.prefix = scenario, strategy, cluster, prefix
+        self.group = f"{prefix}group"
+        self.random = Random(seed)
+        self.trace = Trace()
+        self.kernel = WallClock()
+        self.processes: dict[str, Actor] = {}
+        self.members = {spec.name: spec for spec in scenario.members}
+        self.strategies: dict[str, str] = {}
+        self.topics: dict[str, Topic] = {}
+        self.specs: dict[str, TopicSpec] = {}
+        self.timeline_over_ms = 0
+        self.written: list[tuple[int, Mapping[str, list[int]]]] = []
+        """What the producer has told, and when."""
+        self.troubles: list[str] = []
+        self.processed: dict[tuple[str, int], int] = {}
+        self.tasks: set[asyncio.Task[Any]] = set()
+        self.over = False
+        self.producer = Child("harness.live.producer", self.on_written, lambda: None)
+
+    # The run
+
+    async def run(self) -> None:
+        """The clock starts when the topics are there."""
+        try:
+            for spec in self.scenario.topics:
+                await self.make_topic(spec)
+            self.kernel = WallClock()
+            for spec in self.scenario.topics:
+                self.note_topic(spec.name, spec.partitions)
+            await self.producer.start(
+                {
+                    "bootstrap": self.cluster.bootstrap,
+                    "prefix": self.prefix,
+                    "epoch_s": self.kernel.epoch_s,
+                    "rates": self.rates(),
+                }
+            )
+            schedule(self)
+            await asyncio.sleep(self.scenario.duration_ms / 1_000)
+            self.finish()
+        finally:
+            self.over = True
+            await self.end()
+
+    def finish(self) -> None:
+        read = {place for actor in self.processes.values() for place in actor.positions}
+        subscribed = {topic for actor in self.processes.values() for topic in self.members[actor.name].topics}
+        everything = {(name, n) for name, topic in self.topics.items() for n in range(topic.partitions)}
+        unread = [place for place in everything - read if place[0] in subscribed]
+        self.trace.tell(self.kernel.now_ms, "end", quiet=False, unread=by_topic(unread))
+
+    async def end(self) -> None:
+        """Members first: what they have not read by then they have to leave."""
+        await self.producer.end()
+        await asyncio.gather(*(actor.child.end() for actor in list(self.processes.values())))
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+    def go(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self.kernel.loop.create_task(self.noticed(work))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def noticed(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as error:  # noqa: BLE001 - told at the end of the run, which goes on
+            self.troubles.append(f"{type(error).__name__}: {error}")
+
+    # Processes
+
+    def start(self, name: str, spec: MemberSpec | None = None) -> None:
+        if self.over:
+            return
+        spec = spec or self.members[name]
+        self.members[name] = spec
+        actor = self.processes[name] = Actor(name, self.tell, self.ended)
+        self.go(actor.start(self.setup_of(name, spec), lambda: self.kernel.now_ms))
+
+    def setup_of(self, name: str, spec: MemberSpec) -> dict[str, Any]:
+        strategy = self.strategies.get(name, self.strategy)
+        settings = client_settings(self.scenario, spec, name, strategy)
+        return {
+            "name": name,
+            "prefix": self.prefix,
+            "epoch_s": self.kernel.epoch_s,
+            "client": {**settings, "bootstrap.servers": self.cluster.bootstrap, "group.id": self.group},
+            "incremental": is_incremental(strategy),
+            "topics": list(spec.topics),
+            "pattern": spec.pattern,
+            "record_ms": spec.record_ms,
+            "max_poll_records": options({**self.scenario.client, **spec.client}).max_poll_records,
+            "callbacks": asdict(self.scenario.callbacks),
+            "poison": [asdict(poison) for poison in self.scenario.poison],
+        }
+
+    def tell(self, fact: Fact) -> None:
+        """Facts come a little out of order, from many processes; they are put in order at the end."""
+        if fact["fact"] == "processed":
+            place = (fact["topic"], fact["partition"])
+            self.processed[place] = max(self.processed.get(place, 0), fact["span"][1])
+        if fact["fact"] == "process" and fact["is"] == "failed":
+            self.kernel.after(FAILED_ONE_COMES_BACK_MS, self.supervise, fact["member"])
+        self.trace.facts.append(fact)
+
+    def supervise(self, name: str) -> None:
+        if name not in self.processes:
+            self.start(name)
+
+    def ended(self, actor: Actor) -> None:
+        if self.processes.get(actor.name) is actor:
+            del self.processes[actor.name]
+
+    def start_delay_ms(self) -> int:
+        """A real process takes its own time."""
+        return 0
+
+    def disturbed(self) -> None:
+        """Nothing leaps here."""
+
+    def isolate(self, name: str, for_ms: int) -> None:
+        raise NotImplementedError("refused by check_live")
+
+    # Topics and records
+
+    def rates(self) -> dict[str, list[float]]:
+        now_ms = self.kernel.now_ms
+        return {name: self.rates_of(self.specs[name], rate_at(self.specs[name].rate, now_ms)) for name in self.topics}
+
+    def rates_of(self, spec: TopicSpec, total: float) -> list[float]:
+        count = self.topics[spec.name].partitions
+        weights = spec.weights or ()
+        return [total * weights[n] if n < len(weights) else total / count for n in range(count)]
+
+    def say_rates(self) -> None:
+        self.producer.say({"rates": self.rates()})
+
+    def note_topic(self, name: str, partitions: int) -> None:
+        self.trace.tell(self.kernel.now_ms, "topic", topic=name, partitions=partitions)
+        for at_ms, _ in self.specs[name].rate.steps:
+            if at_ms > self.kernel.now_ms:
+                self.kernel.at(at_ms, self.say_rates)
+
+    def on_written(self, told: dict[str, Any]) -> None:
+        if "failed" in told:
+            self.troubles.append(f"a record was not written: {told['failed']}")
+        else:
+            self.written.append((told["t"], told["written"]))
+
+    def lag_records(self) -> float:
+        written = self.written[-1][1] if self.written else {}
+        there = sum(count for counts in written.values() for count in counts)
+        return float(there - sum(self.processed.values()))
+
+    async def make_topic(self, spec: TopicSpec) -> None:
+        from confluent_kafka.cimpl import NewTopic
+
+        new = NewTopic(self.prefix + spec.name, spec.partitions, min(3, len(self.cluster.node_ids)))
+        await self.admin("create_topics", [new])
+        self.specs[spec.name] = spec
+        self.topics[spec.name] = Topic(spec.partitions)
+
+    async def admin(self, method: str, question: Any) -> None:
+        from confluent_kafka.admin import AdminClient
+
+        def ask() -> None:
+            client: Any = AdminClient({"bootstrap.servers": self.cluster.bootstrap, "log_level": 0})
+            for future in getattr(client, method)(question, operation_timeout=ADMIN_S).values():
+                future.result(timeout=ADMIN_S)
+
+        await asyncio.to_thread(ask)
+
+    def create_topic(self, spec: TopicSpec) -> None:
+        self.go(self.created(spec))
+
+    async def created(self, spec: TopicSpec) -> None:
+        await self.make_topic(spec)
+        self.note_topic(spec.name, spec.partitions)
+        self.say_rates()
+
+    def grow_topic(self, name: str, partitions: int) -> None:
+        self.go(self.grown(name, partitions))
+
+    async def grown(self, name: str, partitions: int) -> None:
+        from confluent_kafka.cimpl import NewPartitions
+
+        await self.admin("create_partitions", [NewPartitions(self.prefix + name, partitions)])
+        self.topics[name] = Topic(partitions)
+        self.trace.tell(self.kernel.now_ms, "topic", topic=name, partitions=partitions)
+        self.say_rates()
+
+    def delete_topic(self, name: str) -> None:
+        del self.topics[name]
+        self.say_rates()
+        self.trace.tell(self.kernel.now_ms, "topic", topic=name, partitions=0)
+        self.go(self.admin("delete_topics", [self.prefix + name]))
+
+    def topics_changed(self) -> None:
+        """A cluster tells those who ask."""
+
+    # The coordinator's broker
+
+    def fail_over(self, down_ms: int) -> None:
+        self.go(self.failed_over(down_ms))
+
+    async def failed_over(self, down_ms: int) -> None:
+        node = await asyncio.to_thread(self.cluster.coordinator_of, self.group)
+        self.trace.tell(self.kernel.now_ms, "coordinator", **{"is": "down"})
+        await asyncio.to_thread(self.cluster.kill, node)
+        await asyncio.sleep(down_ms / 1_000)
+        await asyncio.to_thread(self.cluster.restart, node)
+        self.trace.tell(self.kernel.now_ms, "coordinator", **{"is": "up"})
