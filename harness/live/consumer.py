@@ -34,6 +34,7 @@ class Member:
         self.poison = {(one["topic"], one["partition"], one["offset"]): one["stall_ms"] for one in setup["poison"]}
         self.consumer: Any = Consumer({**setup["client"], "on_commit": self.on_commit, "error_cb": self.on_error})
         self.failure: str | None = None
+        self.complained: set[tuple[str, int]] = set()
 
     # Telling
 
@@ -140,7 +141,8 @@ class Member:
                 continue  # revoked between two messages of the batch
             sequence = int(message.value())
             span = done.setdefault(place, [offset, offset])
-            if offset != span[1] or sequence != offset:
+            if (offset != span[1] or sequence != offset) and place not in self.complained:
+                self.complained.add(place)
                 self.tell("broken", why=f"{place[0]}-{place[1]} offset {offset} holds {sequence} after {span[1]}")
             span[1] = offset + 1
             self.stall(message)

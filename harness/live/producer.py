@@ -16,7 +16,7 @@ import threading
 import time
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 
 TICK_S = 0.02
 REPORT_S = 0.1
@@ -43,6 +43,7 @@ class Writer:
         )
 
     def run(self) -> None:
+        self.wait_for_topics()
         last = reported = time.monotonic()
         while not self.stopping:
             time.sleep(TICK_S)
@@ -56,23 +57,39 @@ class Writer:
         self.producer.flush(WAIT_S)
         self.report()
 
+    def wait_for_topics(self) -> None:
+        """A topic that was just created is not known to every broker: what is sent too soon is refused."""
+        deadline = time.monotonic() + WAIT_S
+        for topic, rates in self.rates.items():
+            while time.monotonic() < deadline:
+                found = self.producer.list_topics(self.prefix + topic, timeout=10).topics[self.prefix + topic]
+                leaders = [part.leader for part in found.partitions.values() if part.leader >= 0]
+                if found.error is None and len(leaders) >= len(rates):
+                    break
+                time.sleep(0.1)
+
     def write(self, elapsed_s: float) -> None:
         for topic, rates in list(self.rates.items()):
             for partition, rate in enumerate(rates):
                 place = (topic, partition)
                 self.due[place] = self.due.get(place, 0.0) + rate * elapsed_s
-                while self.sent.get(place, 0) < int(self.due[place]):
-                    self.send(place)
+                while self.sent.get(place, 0) < int(self.due[place]) and self.send(place):
+                    pass
 
-    def send(self, place: tuple[str, int]) -> None:
+    def send(self, place: tuple[str, int]) -> bool:
+        """False: not now; the queue is full, or this producer has not heard of a new partition."""
         number = self.sent.get(place, 0)
-        self.producer.produce(
-            self.prefix + place[0],
-            str(number),
-            partition=place[1],
-            on_delivery=lambda error, _: self.delivered(place, number, error),
-        )
+        try:
+            self.producer.produce(
+                self.prefix + place[0],
+                str(number),
+                partition=place[1],
+                on_delivery=lambda error, _: self.delivered(place, number, error),
+            )
+        except (KafkaException, BufferError):
+            return False
         self.sent[place] = number + 1
+        return True
 
     def delivered(self, place: tuple[str, int], number: int, error: Any) -> None:
         if error is None:

@@ -95,8 +95,10 @@ class Meter:
         self.unowned = 0
 
     def feed(self, fact: Fact) -> None:
-        """After the end everybody stops reading, which is no gap: only the sums still count."""
+        """After the end everybody stops reading, which is no gap: only what was read twice and the sums still count."""
         self.over = self.over or fact["fact"] == "end"
+        if self.over and fact["fact"] == "stops":
+            self.count_twice(fact)
         if self.over and fact["fact"] not in SUMS:
             return
         self.now_ms = fact["t"]
@@ -193,17 +195,23 @@ class Meter:
         name = fact["member"]
         mine = self.reading.setdefault(name, set())
         self.goes_on_reading(name, mine)
+        self.count_twice(fact)
         for topic, indexes in fact["partitions"].items():
-            for index, end in zip(indexes, fact["at"][topic], strict=True):
+            for index in indexes:
                 track = self.tracks[topic, index]
                 mine.discard((topic, index))
-                start = track.readers.pop(name, end)
-                self.twice += max(0, min(end, track.high) - start)
-                track.high = max(track.high, end)
                 if not track.readers and track.counted and track.since_ms is None:
                     track.since_ms = self.now_ms
                     self.unowned += 1
         self.changed()
+
+    def count_twice(self, fact: Fact) -> None:
+        for topic, indexes in fact["partitions"].items():
+            for index, end in zip(indexes, fact["at"][topic], strict=True):
+                track = self.tracks[topic, index]
+                start = track.readers.pop(fact["member"], end)
+                self.twice += max(0, min(end, track.high) - start)
+                track.high = max(track.high, end)
 
     def close(self, tp: TopicPartition, track: Track) -> None:
         if track.since_ms is not None:

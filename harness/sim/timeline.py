@@ -113,8 +113,7 @@ def alive(world: World, names: Sequence[str]) -> list[Process]:
 def on_start(world: World, event: Start) -> None:
     tell(world, event, event.members)
     for name in event.members:
-        if name not in world.processes:
-            world.start(name)
+        world.kernel.after(world.start_delay_ms(), start_like, world, name, world.members[name])
 
 
 def on_stop(world: World, event: Stop) -> None:

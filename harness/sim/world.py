@@ -45,8 +45,10 @@ class Constants:
     heartbeat_look_ms: int = 100
     """A classic Java consumer's heartbeat thread looks at the clock only so often (retry.backoff.ms): every heartbeat
     is late by up to that, and members that began together drift apart."""
+    start_ms: int = 0
+    """From when a process is started until its consumer polls for the first time, at the least."""
     start_spread_ms: int = 1_000
-    """Processes that are started together come up within so long: drawn for each."""
+    """And up to so much longer, drawn for each."""
     restart_failed_ms: int = 10_000
     """A process that ended with an exception is started again after so long, as by a supervisor."""
     metadata_ms: int = 2
@@ -86,6 +88,7 @@ class World:
         self.scenario = scenario
         self.build = build
         self.constants = constants or Constants()
+        self.seed = seed
         self.random = Random(seed)
         self.kernel = Kernel()
         self.trace = Trace(watch)
@@ -216,7 +219,9 @@ class World:
         self.broker.update_topics({name: topic.partitions for name, topic in self.topics.items()})
         now_ms, age_ms = self.kernel.now_ms, self.scenario.metadata_max_age_ms
         for process in self.processes.values():
-            self.kernel.at(now_ms + age_ms - (now_ms - process.started_ms) % age_ms, self.refresh, process)
+            # Every fetch of metadata begins the age anew, so when the next one is due has no pattern.
+            phase_ms = Random(f"{self.seed} {process.name} {process.started_ms}").randrange(age_ms)
+            self.kernel.at(now_ms + age_ms - (now_ms + phase_ms) % age_ms, self.refresh, process)
 
     def refresh(self, process: Process) -> None:
         self.disturbed()
@@ -242,7 +247,7 @@ class World:
         process.start(dict(self.topics))
 
     def start_delay_ms(self) -> int:
-        return self.random.randint(0, self.constants.start_spread_ms)
+        return self.constants.start_ms + self.random.randint(0, self.constants.start_spread_ms)
 
     def send(self, process: Process, request: Request) -> None:
         self.wire.send(process, request)

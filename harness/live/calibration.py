@@ -1,0 +1,135 @@
+"""How long real processes, brokers and networks take, which no simulator knows: measured once, kept as data.
+
+Kept       calibration.json beside this module: values, every sample, and where and how they were measured
+Never      fitted to a scenario: all of them are simulated with the same values
+Start at   calibrated
+
+    python -m harness.live.calibration --provider jvm      measures on this machine and prints the file
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from harness.brokers import Cluster, start
+from harness.live.settings import broker_config
+from harness.scenario.model import MemberSpec, Network, Rate, Scenario, Stop, TopicSpec
+from harness.sim.world import Constants
+
+FILE = Path(__file__).with_name("calibration.json")
+ROUNDS = 12
+
+
+def calibrated(scenario: Scenario) -> tuple[Scenario, Constants]:
+    """The scenario on the network that was measured, and the constants to simulate it with."""
+    values = json.loads(FILE.read_text())["values"]
+    network = Network(latency_ms=values.pop("latency_ms"), jitter_ms=values.pop("jitter_ms"))
+    return replace(scenario, network=network), Constants(**values)
+
+
+def measure(cluster: Cluster) -> dict[str, Any]:
+    starts = asyncio.run(start_times(cluster))
+    trips, commits = round_trips(cluster), commit_times(cluster)
+    low, high = quantile(starts, 0.1), quantile(starts, 0.9)
+    trip = quantile(trips, 0.5)
+    return {
+        "values": {
+            "latency_ms": max(1, round(trip / 2)),
+            "jitter_ms": max(0, round((quantile(trips, 0.9) - trip) / 2)),
+            "append_ms": max(0, round(quantile(commits, 0.5) - trip)),
+            "start_ms": round(low),
+            "start_spread_ms": round(high - low),
+        },
+        "samples_ms": {"process start to first poll": starts, "metadata round trip": trips, "offset commit": commits},
+        "provenance": {
+            "command": "python -m harness.live.calibration",
+            "provider": cluster.provider,
+            "kafka": cluster.kafka_version,
+            "confluent-kafka": version("confluent-kafka"),
+            "python": platform.python_version(),
+            "cores": os.cpu_count(),
+            "load before": round(os.getloadavg()[0], 2),
+            "date": time.strftime("%Y-%m-%d"),
+        },
+    }
+
+
+async def start_times(cluster: Cluster) -> list[float]:
+    """From the start of a process to its first assignment in an empty group."""
+    from harness.live.world import LiveWorld
+
+    topic = TopicSpec(name="orders", partitions=1, rate=Rate(((0, 1.0),)))
+    member = MemberSpec(name="consumer", topics=("orders",))
+    found: list[float] = []
+    for number in range(ROUNDS):
+        scenario = Scenario(
+            name="calibration",
+            duration_ms=6_000,
+            topics=(topic,),
+            members=(member,),
+            timeline=(Stop(at_ms=5_000, members=("consumer",)),),
+        )
+        world = LiveWorld(scenario, "classic/range", cluster, f"calibration-{os.getpid()}-{number}-", 0)
+        await world.run()
+        found += [fact["t"] for fact in world.trace.facts if fact["fact"] == "callback"][:1]
+    return found
+
+
+def round_trips(cluster: Cluster) -> list[float]:
+    from confluent_kafka.admin import AdminClient
+
+    admin: Any = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+    admin.list_topics(timeout=10)
+    return [timed(lambda: admin.list_topics("orders-none", timeout=10)) for _ in range(10 * ROUNDS)]
+
+
+def commit_times(cluster: Cluster) -> list[float]:
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer: Any = Consumer(
+        {"bootstrap.servers": cluster.bootstrap, "group.id": f"calibration-{os.getpid()}", "log_level": 0}
+    )
+    name = f"calibration-{os.getpid()}-0-orders"
+    try:
+        place = [TopicPartition(name, 0, 0)]
+        consumer.assign(place)
+        consumer.commit(offsets=place, asynchronous=False)
+        return [timed(lambda: consumer.commit(offsets=place, asynchronous=False)) for _ in range(10 * ROUNDS)]
+    finally:
+        consumer.close()
+
+
+def timed(action: Any) -> float:
+    began = time.perf_counter()
+    action()
+    return round((time.perf_counter() - began) * 1_000, 3)
+
+
+def quantile(values: Sequence[float], part: float) -> float:
+    return sorted(values)[round(part * (len(values) - 1))]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure what the simulator's constants are on this machine.")
+    parser.add_argument("--provider", default="auto")
+    arguments = parser.parse_args()
+    empty = Scenario(name="calibration", duration_ms=1, topics=(), members=())
+    config = broker_config(replace(empty, broker={"group.initial.rebalance.delay.ms": 0}))
+    with start(arguments.provider, config=config) as cluster:
+        json.dump(measure(cluster), sys.stdout, indent=1)
+        sys.stdout.write("\n")
+
+
+if __name__ == "__main__":
+    main()

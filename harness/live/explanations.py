@@ -1,0 +1,104 @@
+"""Why a live run may differ from a simulated one: named reasons, each with what it allows and no more.
+
+The simulator's members are Java's; the live ones are librdkafka's (2.x, as confluent-kafka brings it). Where the two
+differ by design, a difference is explained, within the bound that the reason itself sets.
+Start at   explanation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.scenario.model import AddPartitions, Crash, CreateTopic, Pause, Restart, RollingRestart, Scenario
+from harness.scenario.strategy_lists import parse_strategies
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    scenario: Scenario
+    strategy: str
+    measure: str
+    low: float
+    high: float
+    """Of the simulated seeds."""
+    live: float
+
+    def has(self, *kinds: type) -> bool:
+        return any(isinstance(event, kinds) for event in self.scenario.timeline)
+
+    @property
+    def is_classic(self) -> bool:
+        return parse_strategies(self.strategy)[0].protocol == "classic"
+
+    @property
+    def steps(self) -> int:
+        """How often a member is disturbed."""
+        members = len(self.scenario.members)
+        return sum(members if isinstance(event, RollingRestart) else 1 for event in self.scenario.timeline)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    name: str
+    text: str
+    allows: Callable[[Case], bool]
+
+
+def commit_window(case: Case) -> bool:
+    """At most what comes in between two auto-commits, each time somebody is interrupted."""
+    interval_s = case.scenario.client.get("auto.commit.interval.ms", 5_000) / 1_000
+    rate = sum(max(value for _, value in topic.rate.steps) for topic in case.scenario.topics)
+    interrupted = case.has(Crash, Pause, Restart, RollingRestart)
+    return case.measure == "read_twice" and interrupted and case.live <= rate * interval_s * case.steps
+
+
+def new_partitions_are_noticed_late(case: Case) -> bool:
+    age_s = case.scenario.metadata_max_age_ms / 1_000
+    new = sum(event.to for event in case.scenario.timeline if isinstance(event, AddPartitions))
+    new += sum(event.topic.partitions for event in case.scenario.timeline if isinstance(event, CreateTopic))
+    allowed = {"unowned_s": new * 2 * age_s, "settle_mean_s": 2 * age_s}
+    return bool(new) and case.measure in allowed and case.low * 0.5 <= case.live <= case.high + allowed[case.measure]
+
+
+def everybody_watches_metadata(case: Case) -> bool:
+    members = len(case.scenario.members)
+    within = case.live <= case.high + members - 1
+    return case.is_classic and case.has(AddPartitions, CreateTopic) and case.measure == "rebalances" and within
+
+
+def joins_once_a_second(case: Case) -> bool:
+    """Each join of each step may come up to a second later, and with it every partition that waits for it."""
+    partitions = sum(topic.partitions for topic in case.scenario.topics)
+    allowed = {"unowned_s": float(partitions * case.steps), "settle_mean_s": 2.0}
+    return (
+        case.is_classic and case.measure in allowed and case.low * 0.5 <= case.live <= case.high + allowed[case.measure]
+    )
+
+
+REASONS = (
+    Reason(
+        "commit window",
+        "inside the auto-commit's window: librdkafka counts its interval from another moment than Java does",
+        commit_window,
+    ),
+    Reason(
+        "metadata age",
+        "librdkafka reads a new partition only once its own metadata has it, up to metadata.max.age.ms later",
+        new_partitions_are_noticed_late,
+    ),
+    Reason(
+        "metadata watchers",
+        "in librdkafka every member rejoins when it notices new partitions, in Java only the leader",
+        everybody_watches_metadata,
+    ),
+    Reason(
+        "join interval",
+        "librdkafka sends at most one JoinGroup a second, so what waits for a (re)join waits up to a second longer",
+        joins_once_a_second,
+    ),
+)
+
+
+def explanation(case: Case) -> str | None:
+    return next((f"{reason.name}: {reason.text}" for reason in REASONS if reason.allows(case)), None)
