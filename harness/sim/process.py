@@ -79,6 +79,8 @@ class Process:
     in_callback: bool = False
     stalled: bool = False
     """By a poisoned record."""
+    fetching: bool = False
+    """What has been written in a standstill is not here yet."""
     waiting: list[Told] = field(default_factory=list)
     """What came while the process stood still."""
     between_polls: list[Told] = field(default_factory=list)
@@ -273,8 +275,9 @@ class Process:
     def resume(self) -> None:
         if not self.alive or not self.paused:
             return
-        self.paused = False
+        self.paused, self.fetching = False, True
         self.read_on()
+        self.world.kernel.after(self.world.fetch_ms(), self.fetched)
         self.world.trace.tell(self.now_ms, "process", member=self.name, **{"is": "resumed"})
         waiting, self.waiting = self.waiting, []
         for event in waiting:
@@ -285,9 +288,15 @@ class Process:
         if self.busy and self.busy_until_ms <= self.now_ms:
             self.poll_again(self.turn)
 
+    def fetched(self) -> None:
+        self.fetching = False
+        if self.alive:
+            self.read_on()
+
     def read_on(self) -> None:
         """Or not: nothing is processed in a standstill, inside a callback, or while one record holds everything up."""
-        self.reader.set_running(not (self.paused or self.in_callback or self.stalled), self.now_ms)
+        still = self.paused or self.in_callback or self.stalled or self.fetching
+        self.reader.set_running(not still, self.now_ms)
 
     def slow_down(self, factor: float) -> None:
         """The batch that is worked on is not spared, nor does it stay slow once the trouble is over."""

@@ -231,6 +231,11 @@ class World:
         self.disturbed()
         self.kernel.after(2 * self.wire.latency_ms() + self.constants.metadata_ms, self.refresh, process)
 
+    def fetch_ms(self) -> int:
+        """What a fetch takes at the most; a heartbeat that is sent beside it has been answered by then."""
+        network = self.scenario.network
+        return 2 * (network.latency_ms + network.jitter_ms) + self.constants.append_ms
+
     # Processes
 
     def start(self, name: str, spec: MemberSpec | None = None) -> None:
