@@ -104,5 +104,6 @@ class Wire:
             return
         process.cut_off = False
         self.world.trace.tell(self.world.kernel.now_ms, "process", member=process.name, **{"is": "connected"})
+        # At once: what is on its way already was sent later, and must not come first.
         for action, given in self.held.pop(process.name, []):
-            self.world.kernel.after(self.spec.latency_ms, action, *given)
+            self.world.kernel.after(0, action, *given)

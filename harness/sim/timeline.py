@@ -176,7 +176,10 @@ def replace_by_new(world: World, event: RollingRestart, name: str) -> None:
     """A second process beside the first, which stops once the new one has had its start-up time."""
     old = world.processes.get(name)
     base, _, number = name.partition("~")
-    successor = f"{base}~{int(number or 1) + 1}"
+    attempt = int(number or 1) + 1
+    while f"{base}~{attempt}" in world.processes:  # of a deploy that is not over yet
+        attempt += 1
+    successor = f"{base}~{attempt}"
     if event.strategy is not None:
         world.strategies[successor] = event.strategy
     world.start(successor, world.members[name])

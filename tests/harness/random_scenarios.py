@@ -202,7 +202,7 @@ def explained(scenario: Scenario, strategy: str, found: Broken) -> bool:
 
 
 def rebalances_for_ever(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    """Kafka 4.3.1's own: the eager sticky assignor remembers in its user data what a member had, and gives a member that
+    """Kafka 4.3.1's own: the eager sticky assignor remembers in its user data what a member had, and gives one that
     has changed its subscription a partition that it no longer subscribes to; the member rejoins at once, and is given
     it again (AbstractStickyAssignor's general path with ConsumerCoordinator's check of the assignment)."""
     changes = any(isinstance(one, Resubscribe) for one in scenario.timeline)
