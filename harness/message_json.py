@@ -35,9 +35,9 @@ def request_from_json(
 
 def response_to_json(message: Any, version: int) -> dict[str, Any]:
     return {
-        _name(field, version): _to_json(_null_as_text(getattr(message, field.name), field, version), version)
+        wire_name(field, version): _to_json(_null_as_text(getattr(message, field.name), field, version), version)
         for field in fields(message)
-        if _on_wire(field, version)
+        if on_wire(field, version)
     }
 
 
@@ -58,11 +58,11 @@ def _null_as_text(value: Any, field: Field[Any], version: int) -> Any:
     return "" if value is None and version < field.metadata.get("nullable_since", 0) else value
 
 
-def _on_wire(field: Field[Any], version: int) -> bool:
+def on_wire(field: Field[Any], version: int) -> bool:
     return bool(field.metadata.get("since", 0) <= version <= field.metadata.get("until", version))
 
 
-def _name(field: Field[Any], version: int) -> str:
+def wire_name(field: Field[Any], version: int) -> str:
     since, name = field.metadata.get("renamed_since") or (version + 1, field.name)
     return str(name) if version >= since else field.name
 
@@ -73,7 +73,7 @@ def _known(kind: Hashable, version: int) -> dict[str, tuple[Field[Any], Any, boo
     assert isinstance(kind, type)
     hints = get_type_hints(kind)
     return {
-        _name(field, version): (field, hints[field.name], _on_wire(field, version))
+        wire_name(field, version): (field, hints[field.name], on_wire(field, version))
         for field in fields(kind)
         if field.name not in HEADER
     }
@@ -84,8 +84,8 @@ def _fields_from_json(kind: type[Any], version: int, body: Any, path: str) -> di
     known = _known(cast(Hashable, kind), version)
     refuse_unknown(given, tuple(known), path)
     values: dict[str, Any] = {}
-    for name, (field, hint, on_wire) in known.items():
-        if not on_wire:
+    for name, (field, hint, is_there) in known.items():
+        if not is_there:
             _refuse_other_version(given.get(name), field, version, at(path, name))
         elif name in given:
             values[field.name] = _from_json(hint, given[name], version, at(path, name))

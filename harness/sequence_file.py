@@ -14,7 +14,9 @@ Start at   parse_sequence
                {"at_ms": 9, "coordinator": "crash"}]}
 
 `$a1.members[0].member_id` is a field of an earlier answer (`$$` begins a text with one dollar). `member_ids` are the
-ids to hand out, in order, so that a recording of a broker and its random ids can be played; others are numbered.
+ids to hand out, in order, so that a recording of a broker and its random ids can be played; others are numbered. A
+topic may be `{"partitions": 6, "id": "<Kafka's base64 id>"}`. `answered` is what a broker answered (`rebalance-lab
+record`), for whoever wants to compare; it is not read here.
 `appends` says what the log does from now on: "ok", "hold" (until "ok"; 5 s without it count as timed out), or the name
 of the error that every append gets. `coordinator` is "crash" (connections drop) or "move" (parked requests are
 answered); either way the next one is given what was durable. `transaction` is the marker that ends one: what that
@@ -28,13 +30,16 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from assignors.json_contract import INT32_MAX, ContractError, at, expect_list, expect_object, refuse_unknown, shown
+from assignors.model import Topic
 from protocol_v1.effects import Effect, TimerKey
 from protocol_v1.errors import Error
 from protocol_v1.messages import Request
 
-SEQUENCE_KEYS = ("protocol", "config", "topics", "steps", "until_ms", "member_ids")
+SEQUENCE_KEYS = ("protocol", "config", "topics", "steps", "until_ms", "member_ids", "answered")
 STEP_KEYS = ("at_ms", "as", "request", "version", "client_id", "body")
 NewMemberId: TypeAlias = Callable[[str], str]
+Topics: TypeAlias = Mapping[str, "int | Topic"]
+"""Partitions by name; a Topic where the id is known."""
 
 
 class Machine(Protocol):
@@ -43,7 +48,7 @@ class Machine(Protocol):
     def handle(self, request: Request, now_ms: int) -> list[Effect]: ...
     def on_timer(self, key: TimerKey, now_ms: int) -> list[Effect]: ...
     def on_append(self, append_id: int, now_ms: int, error: Error = Error.NONE) -> list[Effect]: ...
-    def update_topics(self, topics: Mapping[str, int], now_ms: int) -> list[Effect]: ...
+    def update_topics(self, topics: Topics, now_ms: int) -> list[Effect]: ...
     def load(self, records: Sequence[Any], now_ms: int) -> list[Effect]: ...
     def unload(self, now_ms: int) -> list[Effect]: ...
 
@@ -61,7 +66,7 @@ class Served:
 
     requests: Mapping[str, type[Request]]
     properties: Sequence[str]
-    build: Callable[[Mapping[str, Any], NewMemberId, Mapping[str, int] | None], Machine]
+    build: Callable[[Mapping[str, Any], NewMemberId, Topics | None], Machine]
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Settings that are words, with those they can be; all others are whole numbers."""
     may_be_zero: Sequence[str] = ()
@@ -77,7 +82,7 @@ class Step:
     version: int = 0
     client_id: str = "client"
     body: Any = None
-    topics: Mapping[str, int] | None = None
+    topics: Topics | None = None
     appends: str | None = None
     coordinator: str | None = None
     transaction: tuple[int, bool] | None = None
@@ -88,7 +93,7 @@ class Step:
 class SequenceFile:
     served: Served
     config: Mapping[str, Any]
-    topics: Mapping[str, int] | None
+    topics: Topics | None
     steps: Sequence[Step]
     until_ms: int
     member_ids: Sequence[str]
@@ -133,8 +138,21 @@ def parse_setting(value: Any, name: str, served: Served) -> Any:
     return whole_number(value, path, low=1 if is_positive else 0)
 
 
-def parse_topics(value: Any, path: str) -> dict[str, int]:
-    return {name: whole_number(size, at(path, name)) for name, size in expect_object(value, path).items()}
+def parse_topics(value: Any, path: str) -> dict[str, int | Topic]:
+    return {name: parse_topic(described, at(path, name)) for name, described in expect_object(value, path).items()}
+
+
+def parse_topic(value: Any, path: str) -> int | Topic:
+    if not isinstance(value, dict):
+        return whole_number(value, path)
+    refuse_unknown(value, ("partitions", "id"), path)
+    return Topic(
+        whole_number(value.get("partitions"), at(path, "partitions")), id=text(value.get("id"), at(path, "id"))
+    )
+
+
+def partition_counts(topics: Topics) -> dict[str, int]:
+    return {name: topic.partitions if isinstance(topic, Topic) else topic for name, topic in topics.items()}
 
 
 def parse_steps(value: Any, served: Served) -> list[Step]:

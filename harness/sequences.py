@@ -10,17 +10,27 @@ Start at   play, play_many
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from assignors.json_contract import ContractError, at, expect_list, refuse_unknown, shown
+from assignors.json_contract import ContractError, at, expect_list, refuse_unknown
 from harness import both_protocols
 from harness.message_json import request_from_json, response_to_json
-from harness.sequence_file import Machine, NewMemberId, SequenceFile, Served, Step, Transactional, parse_sequence
+from harness.references import resolve
+from harness.sequence_file import (
+    Machine,
+    NewMemberId,
+    SequenceFile,
+    Served,
+    Step,
+    Topics,
+    Transactional,
+    parse_sequence,
+    partition_counts,
+)
 from protocol_v1.config import PROPERTIES, CoordinatorConfig
 from protocol_v1.coordinator import Coordinator
 from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
@@ -34,8 +44,16 @@ MAX_TIMERS = 1_000_000
 """Fired in one sequence. Only a rebalance timeout of 0 or a check every millisecond comes near it."""
 
 
-def classic(config: Mapping[str, int], new_member_id: NewMemberId, topics: Mapping[str, int] | None) -> Machine:
-    return Coordinator(CoordinatorConfig.from_properties(config), new_member_id=new_member_id, topics=topics)
+class ClassicMachine(Coordinator):
+    """Classic groups know topics by name and size alone."""
+
+    def update_topics(self, topics: Topics, now_ms: int) -> list[Effect]:
+        return super().update_topics(partition_counts(topics), now_ms)
+
+
+def classic(config: Mapping[str, int], new_member_id: NewMemberId, topics: Topics | None) -> Machine:
+    counts = None if topics is None else partition_counts(topics)
+    return ClassicMachine(CoordinatorConfig.from_properties(config), new_member_id=new_member_id, topics=counts)
 
 
 PROTOCOLS: dict[str, Served] = {
@@ -112,7 +130,8 @@ class Log:
 
 
 class Player:
-    def __init__(self, sequence: SequenceFile) -> None:
+    def __init__(self, sequence: SequenceFile, new_member_id: NewMemberId | None = None) -> None:
+        """`new_member_id`: instead of the file's own `member_ids`."""
         self.sequence = sequence
         self.transcript = Transcript(until_ms=sequence.until_ms)
         self.log = Log()
@@ -126,7 +145,7 @@ class Player:
         self.fed = 0
         self.answers: dict[str, Mapping[str, Any]] = {}
         self.topics = sequence.topics
-        self.new_member_id = member_id_source(sequence.member_ids)
+        self.new_member_id = new_member_id or member_id_source(sequence.member_ids)
         self.machine = self.start()
 
     def start(self) -> Machine:
@@ -169,7 +188,7 @@ class Player:
         self.perform(self.machine.on_append(append_id, self.now_ms, Error.REQUEST_TIMED_OUT))
 
     def take(self, number: int, step: Step) -> None:
-        body = self.resolve(step.body, at(step.path, "body"))
+        body = resolve(step.body, self.answers, at(step.path, "body"), self.now_ms)
         self.transcript.facts.append(Fact(at_ms=self.now_ms, step=step, body=body))
         if step.request is not None:
             header = {"correlation_id": number, "client_id": step.client_id}
@@ -234,30 +253,6 @@ class Player:
         body = response_to_json(reply.response, step.version)
         self.answers[step.name] = body
         self.transcript.facts.append(Fact(at_ms=self.now_ms, step=step, body=body, answered=True))
-
-    def resolve(self, value: Any, path: str) -> Any:
-        """The value with every `$step.field` in it replaced."""
-        if isinstance(value, dict):
-            return {key: self.resolve(item, at(path, key)) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.resolve(item, at(path, i)) for i, item in enumerate(value)]
-        if not isinstance(value, str) or not value.startswith("$"):
-            return value
-        if value.startswith("$$"):
-            return value[1:]
-        return self.look_up(value[1:], path)
-
-    def look_up(self, reference: str, path: str) -> Any:
-        name, *keys = re.findall(r"[^.\[\]]+", reference) or [""]
-        if name not in self.answers:
-            raise ContractError(path, f"refers to {shown(name)}, which has no answer at {self.now_ms} ms")
-        found: Any = self.answers[name]
-        for key in keys:
-            try:
-                found = found[int(key)] if isinstance(found, list) else found[key]
-            except (KeyError, IndexError, TypeError, ValueError):
-                raise ContractError(path, f"${reference}: the answer has no {shown(key)} there") from None
-        return found
 
 
 def member_id_source(given: Sequence[str]) -> NewMemberId:

@@ -9,6 +9,7 @@ Start at   offset_commit, offset_fetch
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from protocol_v1.errors import Error
 from protocol_v1.group import ClassicGroup
@@ -195,10 +196,23 @@ def fetch_response(turn: Turn, request: OffsetFetchRequest, error: Error) -> Off
     if error is not Error.NONE:
         return refused_fetch(request, error)
     if request.version >= MANY_GROUPS_SINCE:
-        groups = (fetched_group(turn, group, stable=request.require_stable) for group in request.groups)
+        groups = (known_and_unknown(turn, group, request) for group in request.groups)
         return OffsetFetchResponse(groups=tuple(groups))
     asked = OffsetFetchRequestGroup(group_id=request.group_id, topics=request.topics)
     return OffsetFetchResponse(topics=fetched_group(turn, asked, stable=request.require_stable).topics)
+
+
+def known_and_unknown(
+    turn: Turn, asked: OffsetFetchRequestGroup, request: OffsetFetchRequest
+) -> OffsetFetchResponseGroup:
+    """Where topics go by id, one that does not exist has no name under which to look for commits."""
+    topics, known = asked.topics, turn.shard.topics
+    if request.version < TOPIC_IDS_SINCE or topics is None or known is None:
+        return fetched_group(turn, asked, stable=request.require_stable)
+    there = tuple(topic for topic in topics if topic.name in known)
+    found = fetched_group(turn, replace(asked, topics=there), stable=request.require_stable)
+    unknown = refused_topics((topic for topic in topics if topic.name not in known), Error.UNKNOWN_TOPIC_ID)
+    return replace(found, topics=(*found.topics, *unknown))
 
 
 def refused_fetch(request: OffsetFetchRequest, error: Error) -> OffsetFetchResponse:

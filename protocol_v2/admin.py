@@ -51,9 +51,8 @@ def described(turn: Turn, group_id: str) -> DescribedConsumerGroup:
     group = turn.shard.groups.get(group_id)
     if group is None:
         message = f"Group {group_id} not found."
-        return DescribedConsumerGroup(
-            group_id=group_id, error_code=Error.GROUP_ID_NOT_FOUND, error_message=message, group_state="Dead"
-        )
+        # Unlike DescribeGroups, which calls such a group Dead, this view leaves the state empty.
+        return DescribedConsumerGroup(group_id=group_id, error_code=Error.GROUP_ID_NOT_FOUND, error_message=message)
     return DescribedConsumerGroup(
         group_id=group_id,
         group_state=group.state.value,

@@ -137,6 +137,8 @@ class Coordinator:
 
     def pass_on(self, turn: Turn, request: Request) -> None:
         group = self.shard.groups.get(getattr(request, "group_id", ""))
+        if group is not None and not group.members and group.group_id in self.shard.forgotten:
+            group = None  # only the log and the views, which read what is committed, still have it
         if group is not None and type(request) in OF_A_GROUP:
             OF_A_GROUP[type(request)](turn, group, request)
         elif isinstance(request, v1.OffsetCommitRequest) and isinstance(self.shard.classic, NoClassicGroups):

@@ -9,7 +9,7 @@ Reference TimelineHashMap and BaseHashTable in Apache Kafka
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from assignors.java_order import string_hash
 
@@ -56,3 +56,10 @@ class TimelineOrder:
         self.slots = [[] for _ in range(1 << self.bits)]
         for key in keys:
             self._slot(key).append(key)
+
+
+def timeline_order(keys: Iterable[str]) -> list[str]:
+    order = TimelineOrder()
+    for key in keys:
+        order.put(key)
+    return list(order)

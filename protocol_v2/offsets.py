@@ -182,9 +182,20 @@ def fetched_group(turn: Turn, asked: v1.OffsetFetchRequestGroup, version: int) -
             v1.OffsetFetchResponseTopic(
                 name=name, partitions=tuple(fetched(offsets.get((name, partition)), partition) for partition in numbers)
             )
+            if version < TOPIC_IDS_SINCE or name in turn.shard.image.topics
+            else unknown_topic(name, numbers)
             for name, numbers in topics.items()
         ),
     )
+
+
+def unknown_topic(name: str, partitions: Iterable[int]) -> v1.OffsetFetchResponseTopic:
+    """Where topics go by id, one that does not exist has no name under which to look for commits."""
+    refused = (
+        v1.OffsetFetchResponsePartition(partition_index=partition, error_code=Error.UNKNOWN_TOPIC_ID)
+        for partition in partitions
+    )
+    return v1.OffsetFetchResponseTopic(name=name, partitions=tuple(refused))
 
 
 def check_fetch(group: ConsumerGroup, asked: v1.OffsetFetchRequestGroup) -> Error:

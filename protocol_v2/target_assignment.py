@@ -12,10 +12,11 @@ Start at   is_due, next_target
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from assignors.java_order import HashTable, capacity_for, string_hash
 from assignors.model import EMPTY, Assignment, Group, Layout, Member, Share
 from assignors.server_groups import is_homogeneous
 from assignors.server_uniform import UniformAssignor
@@ -24,6 +25,7 @@ from protocol_v1.errors import Error
 from protocol_v2.config import ASSIGNMENT_INTERVAL
 from protocol_v2.fencing import Refused
 from protocol_v2.group import AssignorView, ConsumerGroup, tally
+from protocol_v2.hash_order import timeline_order
 from protocol_v2.records import (
     ConsumerGroupTargetAssignmentMember,
     ConsumerGroupTargetAssignmentMetadata,
@@ -175,16 +177,28 @@ def is_mixed(group: ConsumerGroup, joining: Joining) -> bool:
 
 
 def preferred_assignor(turn: Turn, group: ConsumerGroup, joining: Joining) -> str:
-    """What most members ask for. A tie, which in Kafka falls to hash order, goes to the member that is served now."""
+    """What most members ask for. A tie falls to the order of the HashMap into which Kafka copies the group's counts."""
     wanted = Counter(group.assignors)
+    table = HashTable(string_hash, capacity_for(len(wanted)))
+    for name in timeline_order(wanted):
+        table.put(name)
     before, after = joining.before.server_assignor, joining.after.metadata.server_assignor
     tally(wanted, [before] if before else [], -1)
+    if before and before not in wanted:
+        table.remove(before)
     tally(wanted, [after] if after else [], +1)
-    return most_wanted(wanted, after) or next(iter(turn.shard.assignors))
+    if after:
+        table.compute_if_absent(after)
+    return first_of_the_most(wanted, table) or next(iter(turn.shard.assignors))
 
 
-def most_wanted(wanted: Mapping[str, int], own: str | None = None) -> str | None:
-    return max(wanted, key=lambda name: (wanted[name], name == own, name), default=None)
+def most_wanted(wanted: Mapping[str, int]) -> str | None:
+    """As the group is described, with ties in the order of its own table."""
+    return first_of_the_most(wanted, timeline_order(wanted))
+
+
+def first_of_the_most(wanted: Mapping[str, int], order: Iterable[str]) -> str | None:
+    return max(order, key=lambda name: wanted[name], default=None)
 
 
 def checked(answer: Any, described: Group) -> Assignment:

@@ -1,0 +1,91 @@
+"""`rebalance-lab live --assignor`: our members, led by any assignor, in a real group until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from api.terminal import BadInput, console
+from assignors.json_contract import ContractError
+from assignors.strategies import Strategy, load_assignor, parse_strategy
+
+if TYPE_CHECKING:
+    from harness.wire.live_members import Change, GroupPlan
+
+
+def live_assignor_command(
+    assignor: str,
+    *,
+    bootstrap: str,
+    topics: str,
+    group: str,
+    members: int = 1,
+    seconds: float | None = None,
+    timeout_s: float = 10.0,
+    as_json: bool = False,
+) -> None:
+    """`assignor`: a strategy such as classic/sticky or consumer/uniform, or package.module:Class.
+
+    `topics`: names, with commas between. `seconds`: leave after so long, without Ctrl-C.
+    """
+    from harness.wire.addresses import WireError
+    from harness.wire.live_members import GroupPlan
+
+    plan = GroupPlan(
+        bootstrap=bootstrap,
+        group=group,
+        topics=[name.strip() for name in topics.split(",") if name.strip()],
+        strategy=strategy_of(assignor),
+        members=members,
+        timeout_s=timeout_s,
+    )
+    if not plan.topics:
+        raise BadInput("--topics: name at least one")
+    if members < 1:
+        raise BadInput(f"--members: at least 1, got {members}")
+    try:
+        asyncio.run(until_stopped(plan, shown_as(as_json), seconds))
+    except WireError as error:
+        raise BadInput(str(error)) from None
+
+
+def strategy_of(text: str) -> Strategy:
+    """Loaded once here, so that a class that cannot be had is told before anything is joined."""
+    name = f"classic/{text}" if ":" in text and "/" not in text else text
+    strategy = parse_strategy(name, "--assignor")
+    if strategy.protocol == "consumer" and strategy.is_custom:
+        raise ContractError("--assignor", "the broker assigns in consumer groups: a custom assignor needs classic")
+    load_assignor(strategy, "--assignor")
+    return strategy
+
+
+async def until_stopped(plan: GroupPlan, tell: Callable[[Change], None], seconds: float | None) -> None:
+    from harness.wire.live_members import run_members
+
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    if seconds is not None:
+        loop.call_later(seconds, stop.set)
+    print(f"{plan.members} of ours join {plan.group} with {plan.strategy}; Ctrl-C leaves", file=sys.stderr)
+    for consumer in await run_members(plan, tell, stop):
+        print(f"{consumer.name}: {consumer.records:,} records read", file=sys.stderr)
+
+
+def shown_as(as_json: bool) -> Callable[[Change], None]:
+    def in_json(change: Change) -> None:
+        import json
+
+        owned = sorted(change.owned)
+        print(json.dumps({"member": change.member, "callback": change.callback, "owned": owned}), flush=True)
+
+    def in_words(change: Change) -> None:
+        from harness.stories import partitions_shown
+
+        owned = partitions_shown(change.owned) or "nothing"
+        console().print(f"{change.member}  {change.callback}  owns {owned}", markup=False, soft_wrap=True)
+
+    return in_json if as_json else in_words
