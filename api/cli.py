@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Optional, cast
+from typing import Annotated, Any, Optional, cast
 
 import typer
+import typer.core
 
+from api.group_cli import group_app
+from api.live_cli import fidelity, live
 from api.terminal import BadInput
 
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
@@ -27,6 +30,8 @@ EXTRA_OF = {
     "pyarrow": "spark",
     "fastapi": "api",
     "uvicorn": "api",
+    "httpx": "api",
+    "prometheus_client": "api",
     "hypothesis": "testing",
     "pytest": "testing",
 }
@@ -41,6 +46,26 @@ app = typer.Typer(
 )
 broker_app = typer.Typer(help="Real Kafka clusters on tap.", no_args_is_help=True)
 app.add_typer(broker_app, name="broker")
+app.add_typer(group_app, name="group")
+app.command()(live)
+app.command()(fidelity)
+
+
+class RunByDefault(typer.core.TyperGroup):
+    """`sweep SWEEP.yaml` is `sweep run SWEEP.yaml`: what is no command is the file of the usual one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] != "--help" and args[0] not in self.commands:
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+sweep_app = typer.Typer(
+    help="Runs by the thousand, with Spark: `sweep SWEEP.yaml --out DIR` is short for `sweep run`.",
+    cls=RunByDefault,
+    no_args_is_help=True,
+)
+app.add_typer(sweep_app, name="sweep")
 
 InputFile = Annotated[str, typer.Argument(metavar="[FILE|-]", help="A JSON file, or - for standard input.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
@@ -225,6 +250,76 @@ def broker_up(
     broker_up_command(provider, nodes, kafka_version, port, bootstrap, as_json=as_json)
 
 
+Master = Annotated[
+    str, typer.Option("--master", metavar="URL", help="local[*], local-cluster[2,1,1024], spark://host:7077, ...")
+]
+SparkLog = Annotated[bool, typer.Option("--spark-log", help="Show what Spark itself has to say.")]
+
+
+@sweep_app.command("run")
+def sweep_run(
+    file: Annotated[str, typer.Argument(metavar="SWEEP", help="YAML or JSON: a scenario and what to vary in it.")],
+    out: Annotated[str, typer.Option("--out", metavar="DIR", help="A folder, or any URL that Hadoop can write to.")],
+    master: Master = "local[*]",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with what DIR holds: only what is missing.")] = False,
+    spark_log: SparkLog = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a scenario in all its variations with every strategy and seed, and publish which strategy wins where.
+
+    DIR then holds every run as Parquet, and decision_table.json. Exit code 1 when a run failed: it is told how to
+    replay it, and the others are kept.
+    """
+    from api.commands.sweep import sweep_command
+
+    if not sweep_command(file, out, master=master, resume=resume, spark_log=spark_log, as_json=as_json):
+        raise typer.Exit(1)
+
+
+@sweep_app.command("report")
+def sweep_report(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="A sweep's folder, or a decision_table.json.")],
+    html: Annotated[bool, typer.Option("--html", help="Write one web page that needs nothing else.")] = False,
+    to: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--to", metavar="FILE", help="Where to write it; DIR/report.html without it."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a sweep found: which strategy wins where, by how much, and what decides it."""
+    from api.commands.sweep import report_command
+
+    report_command(folder, html=html, to=to, as_json=as_json)
+
+
+@sweep_app.command("ingest")
+def sweep_ingest(
+    sources: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(
+            metavar="SOURCE",
+            help="Files or folders: snapshots (.json), membership logs (.jsonl, .csv, .parquet) with time, group, "
+            "member and event.",
+        ),
+    ] = None,
+    out: Annotated[str, typer.Option("--out", metavar="DIR", help="A new folder.")] = "recorded",
+    bootstrap: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--bootstrap", metavar="ADDRESS", help="A cluster whose __consumer_offsets is read as well."),
+    ] = None,
+    master: Master = "local[*]",
+    spark_log: SparkLog = False,
+    as_json: AsJson = False,
+) -> None:
+    """Turn what happened to real groups into scenarios, and a sweep that replays them under every strategy.
+
+    Lines that make no sense are counted and set aside in DIR/set_aside, with the reason.
+    """
+    from api.commands.sweep import ingest_command
+
+    ingest_command(sources or [], out, bootstrap=bootstrap, master=master, spark_log=spark_log, as_json=as_json)
+
+
 @app.command()
 def play(file: InputFile = "-", as_json: AsJson = False) -> None:
     """Play a timed list of requests to a coordinator and show what it answers, and when.
@@ -234,6 +329,35 @@ def play(file: InputFile = "-", as_json: AsJson = False) -> None:
     from api.commands.play import play_command
 
     play_command(file, as_json=as_json)
+
+
+@app.command()
+def record(
+    file: InputFile = "-",
+    bootstrap: Annotated[
+        str,
+        typer.Option(
+            "--bootstrap",
+            metavar="HOST:PORT",
+            help="A broker on this machine, or of the test cluster that REBALANCE_LAB_BOOTSTRAP names.",
+        ),
+    ] = "127.0.0.1:9092",
+    output: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--output", "-o", metavar="FILE", help="Write the recording there; `play` takes it."),
+    ] = None,
+    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="How long to wait for a broker.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Send a sequence to a real broker at its times, record what it answers, and compare that with our coordinator.
+
+    Groups get fresh names there, and topics that are missing are created for as long as it takes. The exit code is 1
+    where our coordinator answers otherwise.
+    """
+    from api.commands.record import record_command
+
+    if not record_command(file, bootstrap=bootstrap, output=output, timeout_s=timeout, as_json=as_json):
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -320,6 +444,58 @@ def size(
         replication=replication,
         broker_limit=broker_limit,
         as_json=as_json,
+    )
+
+
+@app.command()
+def serve(
+    config: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--config", metavar="FILE", help="Settings as TOML: address, limits, tokens, clusters."),
+    ] = None,
+    host: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--host", metavar="ADDRESS", help="Where to listen; 127.0.0.1 without it."),
+    ] = None,
+    port: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--port", metavar="N", min=0, max=65535, help="8000 without it; 0 takes a free one."),
+    ] = None,
+    workers: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--workers", metavar="N", min=1, max=512, help="Processes for quick work; all cores without it."),
+    ] = None,
+    cluster: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--cluster", metavar="NAME=HOST:PORT", help="A Kafka cluster that requests may name; repeatable."),
+    ] = None,
+    allow_anonymous: Annotated[
+        bool, typer.Option("--allow-anonymous", help="Listen on a reachable address without tokens.")
+    ] = False,
+    log_level: Annotated[
+        str, typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
+    ] = "info",
+    new_token: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--new-token", metavar="NAME", help="Print a new token and its lines for --config, and stop."),
+    ] = None,
+) -> None:
+    """Answer over HTTP until Ctrl-C: the page at /, what the paths take at /openapi.json.
+
+    Prints its address when it listens; logs are JSON lines on standard error. An address other than this machine's own
+    needs tokens (--new-token), or --allow-anonymous. Flags win over the file of --config.
+    """
+    from api.commands.serve import serve_command
+
+    serve_command(
+        config=config,
+        host=host,
+        port=port,
+        workers=workers,
+        clusters=cluster or (),
+        allow_anonymous=allow_anonymous,
+        log_level=log_level,
+        new_token=new_token,
     )
 
 

@@ -35,6 +35,15 @@ SHORT = {"range": "classic/range"} | {
 PROTOCOLS = ("classic", "consumer")
 
 
+_custom_allowed = True
+
+
+def refuse_custom() -> None:
+    """From now on this process loads nobody's code: what comes over a network must not name modules to import."""
+    global _custom_allowed
+    _custom_allowed = False
+
+
 @dataclass(frozen=True, slots=True)
 class Strategy:
     protocol: str
@@ -54,11 +63,10 @@ def parse_strategy(text: str, path: str = "strategy") -> Strategy:
     name = text.removesuffix("+static")
     name = SHORT.get(name, name)
     protocol, slash, assignor = name.partition("/")
-    custom = slash and protocol in PROTOCOLS and ":" in assignor
+    custom = _custom_allowed and slash and protocol in PROTOCOLS and ":" in assignor
     if name not in BUILT_IN and not custom:
-        raise ContractError(
-            path, f"unknown strategy {shown(text)}; known: {', '.join(BUILT_IN)}, or classic/package.module:Class"
-        )
+        own = ", or classic/package.module:Class" if _custom_allowed else ""
+        raise ContractError(path, f"unknown strategy {shown(text)}; known: {', '.join(BUILT_IN)}{own}")
     return Strategy(protocol, assignor, static=text.endswith("+static"))
 
 
@@ -72,6 +80,8 @@ def load_assignor(strategy: Strategy, path: str = "strategy") -> Assignor:
 
 def load_custom(target: str, path: str = "strategy") -> Assignor:
     """An instance of `package.module:Class`, or one line on why there is none."""
+    if not _custom_allowed:
+        raise ContractError(path, f"{target} is custom code, and none is loaded here")
     module_name, _, class_name = target.partition(":")
     try:
         found: object = importlib.import_module(module_name)

@@ -66,18 +66,28 @@ class Watched:
     """Measured: the one figure that is not the same each time."""
 
 
-def watched_run(scenario: Scenario, strategy: str, seed: int, until_ms: int | None = None) -> Watched:
+def watched_run(
+    scenario: Scenario,
+    strategy: str,
+    seed: int,
+    until_ms: int | None = None,
+    *,
+    watch: Callable[[Fact], None] | None = None,
+) -> Watched:
+    """`watch` sees every fact first; what it raises ends the run."""
     facts: list[Fact] = []
     checker, meter = Checker(), Meter()
+    told = watch or (lambda fact: None)
 
-    def watch(fact: Fact) -> None:
+    def take(fact: Fact) -> None:
+        told(fact)
         if fact["fact"] != NOT_KEPT:
             facts.append(fact)
         meter.feed(fact)
         checker.feed(fact)
 
     try:
-        run = simulate(scenario, strategy, seed, until_ms=until_ms, watch=watch)
+        run = simulate(scenario, strategy, seed, until_ms=until_ms, watch=take)
     except Broken as error:
         return Watched(facts, meter.finish(), error)
     return Watched(facts, meter.finish(), None, round(run.assignment_cpu_s * 1_000, 1))

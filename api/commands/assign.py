@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from api.answers.assign import Asked, Shares, answer_document, answer_group, as_requests, differing_partitions
 from api.terminal import console, print_json, ranges, read_input, share_text
-from assignors.interface import Assignor, AssignorError
-from assignors.json_contract import (
-    ContractError,
-    assignment_to_json,
-    decode,
-    expect_list,
-    expect_object,
-    parse_request,
-    refuse_unknown,
-)
-from assignors.strategies import Strategy, load_assignor, parse_strategy, run_assignor
+from assignors.json_contract import decode, parse_request
+from assignors.strategies import parse_strategy
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from assignors.model import Group
-
-Shares = Mapping[str, Mapping[str, Sequence[int]]]
 
 
 def assign_command(
@@ -37,75 +27,15 @@ def assign_command(
         strategy, group = parse_request(value)
         show_diff(group, diff, as_json=as_json, optimum=optimum)
         return
-    if "requests" not in value:
-        answer = answer_request(value, strategy, explain=explain, optimum=optimum)
-        print_json(answer) if as_json else show(answer)
-        return
-    refuse_unknown(value, ("requests",), "")
-    results = []
-    for request in expect_list(value["requests"], "requests"):
-        try:
-            results.append(answer_request(request, strategy, explain=explain, optimum=optimum))
-        except (ContractError, AssignorError) as error:
-            results.append(error_to_json(error))
+    answer = answer_document(value, Asked(strategy=strategy, explain=explain, optimum=optimum))
     if as_json:
-        print_json({"results": results})
+        print_json(answer)
+    elif "results" not in answer:
+        show(answer)
     else:
-        for i, result in enumerate(results):
+        for i, result in enumerate(answer["results"]):
             console().rule(f"requests[{i}]", align="left")
             show(result)
-
-
-def as_requests(value: Any) -> dict[str, Any]:
-    """A bare group is a request without a strategy: what `group snapshot` writes can be piped in as it is."""
-    request = expect_object(value, "request")
-    if "group" not in request and "requests" not in request and {"topics", "members"} & request.keys():
-        return {"group": request}
-    return request
-
-
-def error_to_json(error: ContractError | AssignorError) -> dict[str, Any]:
-    if isinstance(error, ContractError):
-        return error.to_json()
-    return {"error": {"path": error.path, "message": str(error)}}
-
-
-def answer_request(value: Any, strategy: str | None, *, explain: bool, optimum: bool) -> dict[str, Any]:
-    """One request of the JSON contract to its answer."""
-    named, group = parse_request(value)
-    chosen = strategy or named
-    if chosen is None:
-        raise ContractError("strategy", "is missing; give it in the request or with --strategy")
-    return answer_group(group, parse_strategy(chosen), explain=explain, optimum=optimum)
-
-
-def answer_group(group: Group, strategy: Strategy, *, explain: bool = False, optimum: bool = False) -> dict[str, Any]:
-    assignor = load_assignor(strategy)
-    assignment = run_assignor(assignor, group)
-    answer: dict[str, Any] = {
-        "strategy": str(strategy),
-        "assignment": assignment_to_json(assignment, group),
-        "quality": quality_row(group, assignment, optimum=optimum),
-    }
-    if explain:
-        answer["explanation"] = explanation(assignor, group, assignment)
-    return answer
-
-
-def quality_row(group: Group, assignment: Shares, *, optimum: bool) -> dict[str, Any]:
-    from assignors.quality import quality
-
-    if not optimum:
-        return quality(group, assignment).as_row()
-    from assignors.optimal import optimum as best
-
-    return quality(group, assignment, best(group)).as_row()
-
-
-def explanation(assignor: Assignor, group: Group, assignment: Shares) -> list[dict[str, Any]]:
-    from assignors.explain import explain
-
-    return [reason.to_json() for reason in explain(assignor.name, group, assignment)]
 
 
 def show(answer: dict[str, Any]) -> None:
@@ -157,7 +87,11 @@ def quality_line(row: Mapping[str, Any]) -> str:
 def show_diff(group: Group, names: tuple[str, str], *, as_json: bool, optimum: bool) -> None:
     """Two strategies on one group: each member's two shares, and the partitions that go to different members."""
     answers = [answer_group(group, parse_strategy(name, "--diff"), optimum=optimum) for name in names]
-    differences = differing_partitions(answers[0]["assignment"], answers[1]["assignment"])
+    found = differing_partitions([answer["assignment"] for answer in answers])
+    differences = [
+        {"topic": one["topic"], "partition": one["partition"], "a": one["owners"][0], "b": one["owners"][1]}
+        for one in found
+    ]
     if as_json:
         print_json({"a": answers[0], "b": answers[1], "differences": differences})
         return
@@ -178,16 +112,3 @@ def show_diff(group: Group, names: tuple[str, str], *, as_json: bool, optimum: b
     for answer in answers:
         out.print(f"{answer['strategy']}: {quality_line(answer['quality'])}", soft_wrap=True)
     out.print(f"{len(differences)} partitions go to different members")
-
-
-def differing_partitions(a: Shares, b: Shares) -> list[dict[str, Any]]:
-    owners: list[dict[tuple[str, int], str]] = [
-        {(topic, p): member for member, share in side.items() for topic, ps in share.items() for p in ps}
-        for side in (a, b)
-    ]
-    places = sorted(owners[0].keys() | owners[1].keys())
-    return [
-        {"topic": topic, "partition": p, "a": owners[0].get((topic, p)), "b": owners[1].get((topic, p))}
-        for topic, p in places
-        if owners[0].get((topic, p)) != owners[1].get((topic, p))
-    ]

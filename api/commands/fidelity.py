@@ -13,7 +13,6 @@ from assignors.json_contract import ContractError
 TITLES = {
     "rebalances": "rebal.",
     "moved": "moved",
-    "needless_revocations": "needless",
     "unowned_s": "unowned s",
     "settle_mean_s": "settle s",
     "read_twice": "twice",

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
+from api.answers.recommend import AdviceAsked, advise
 from api.commands.compare import command_line, run_comparison
 from api.terminal import check_place, console, print_json, progress_bar, read_input, write_file
-from assignors.json_contract import ContractError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from harness.compare import Comparison
     from harness.recommend.advice import Advice
-    from harness.scenario.model import Scenario
 
 
 def recommend_command(
@@ -31,20 +28,12 @@ def recommend_command(
     as_json: bool,
 ) -> bool:
     """True when every run got through."""
-    from harness.recommend.advice import recommend, sureness
-    from harness.recommend.cautions import fetch_session_caution
-    from harness.scenario.strategy_lists import normal_strategy
+    from harness.scenario.documents import decode_document
 
     check_place(html)
-    now = now and normal_strategy(now, "--from")
-    if brokers is not None and not 1 <= brokers <= 10_000:
-        raise ContractError("--brokers", f"must be between 1 and 10,000, got {brokers}")
-    comparison, notes = comparison_for(file, now=now, strategies=strategies, seeds=seeds, weights=weights, jobs=jobs)
-    advice = recommend(comparison, now=now)
-    if brokers is not None:
-        slots = fetch_session_caution(comparison.scenario, brokers, advice.strategy)
-        advice = replace(advice, cautions=(*advice.cautions, *([slots] if slots else [])))
-    sure = sureness(advice, comparison)
+    asked = AdviceAsked(now=now, strategies=strategies, seeds=seeds, weights=weights, brokers=brokers)
+    advised = advise(decode_document(read_input(file)), asked, partial(run_comparison, jobs=jobs))
+    advice, sure, notes, comparison = advised.advice, advised.sureness, advised.notes, advised.comparison
     if html is not None:
         from harness.report.advice import advice_html
         from harness.report.page import report_page
@@ -54,47 +43,12 @@ def recommend_command(
             shown = advice_html(advice, sure, notes)
             write_file(html, report_page(comparison, command=command, advice=shown, jobs=jobs, progress=progress))
     if as_json:
-        print_json({**advice.to_json(), "sureness": sure, "notes": notes, "comparison": comparison.to_json()})
+        print_json(advised.to_json())
     else:
         show(advice, sure, notes)
         if html is not None:
             console().print(f"written: {html}", markup=False)
     return not comparison.broken
-
-
-def comparison_for(
-    file: str, *, now: str | None, strategies: str | None, seeds: int, weights: str | None, jobs: int | None
-) -> tuple[Comparison, list[str]]:
-    """From a scenario, a saved comparison, or a group of which only the present is known."""
-    from harness.saved_runs import is_comparison, read_comparison
-    from harness.scenario.documents import decode_document
-    from harness.weights import parse_weights
-
-    chosen = parse_weights(weights)
-    data = decode_document(read_input(file))
-    if is_comparison(data):
-        if strategies is not None:
-            raise ContractError("--strategies", "a saved comparison has its own; name a scenario to run others")
-        saved = read_comparison(data)
-        return (saved if weights is None else saved.weighted(chosen)), list(saved.notes)
-    scenario, assumed = scenario_from(data, now)
-    comparison = run_comparison(scenario, strategies=strategies, seeds=seeds, weights=chosen, jobs=jobs)
-    return comparison, [*comparison.notes, *assumed]
-
-
-def scenario_from(data: Any, now: str | None) -> tuple[Scenario, list[str]]:
-    from assignors.json_contract import group_from_json, parse_request
-    from harness.recommend.group_life import ASSUMED, life_of_group
-    from harness.scenario.reading import parse_scenario
-
-    if not isinstance(data, Mapping) or "duration" in data or not {"group", "members"} & data.keys():
-        scenario = parse_scenario(data)
-        return (scenario if now is None else replace(scenario, strategy=now)), []
-    if "group" in data:
-        named, group = parse_request(data)
-    else:
-        named, group = None, group_from_json(data)
-    return life_of_group(group, strategy=now or named), [ASSUMED]
 
 
 def show(advice: Advice, sure: str, notes: list[str]) -> None:

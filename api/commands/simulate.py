@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from api.answers.simulate import simulate_once
 from api.terminal import check_place, console, print_json, read_input, share_text, write_file
 from assignors.json_contract import ContractError
 
@@ -40,29 +41,19 @@ def simulate_command(
         return True
     if file is None:
         raise ContractError("SCENARIO", "is missing: name a file, or - for standard input")
-    from harness.compare import checked_strategies
-    from harness.runs import watched_run
     from harness.scenario.documents import decode_document
     from harness.scenario.reading import parse_scenario
     from harness.sim.trace import lines
-    from harness.timelines import timelines
 
     check_place(trace)
     views = checked_views(show)
     scenario = parse_scenario(decode_document(read_input(file)))
-    chosen = strategy or scenario.strategy
-    if chosen is None:
-        raise ContractError("--strategy", "is missing, and the scenario names none")
-    (chosen,) = checked_strategies([chosen], "--strategy")
-    if seed < 0:
-        raise ContractError("--seed", f"must not be negative, got {seed}")
-    until_ms = until_of(until, scenario)
-    run = watched_run(scenario, chosen, seed, until_ms)
+    done = simulate_once(scenario, strategy=strategy, seed=seed, until=until)
+    run, drawn, chosen = done.run, done.drawn, done.strategy
     if trace is not None:
         write_file(trace, "".join(f"{line}\n" for line in lines(run.facts)))
-    drawn = timelines(run.facts)
     if as_json:
-        print_json(as_data(scenario, chosen, seed, run, drawn, views))
+        print_json(done.to_json(views))
     else:
         print_views(scenario, chosen, seed, run, drawn, views or (("ownership",) if until else ("costs", "ownership")))
     if run.broken is not None:
@@ -78,45 +69,6 @@ def checked_views(show: Sequence[str] | None) -> tuple[str, ...]:
         if one not in VIEWS:
             raise ContractError("--show", f"expected {', '.join(VIEWS[:-1])} or {VIEWS[-1]}, got {one!r}")
     return tuple(dict.fromkeys(show or ()))
-
-
-def until_of(text: str | None, scenario: Scenario) -> int | None:
-    from harness.units import duration_ms, duration_text
-
-    if text is None:
-        return None
-    try:
-        until_ms = duration_ms(text)
-    except ValueError as error:
-        raise ContractError("--until", str(error)) from None
-    if until_ms > scenario.duration_ms:
-        raise ContractError("--until", f"{text} is after the scenario's end, {duration_text(scenario.duration_ms)}")
-    return until_ms
-
-
-def as_data(
-    scenario: Scenario, strategy: str, seed: int, run: Watched, drawn: Timelines, views: Sequence[str]
-) -> dict[str, Any]:
-    """What --show names; all of it without."""
-    broken = run.broken
-    data: dict[str, Any] = {
-        "scenario": scenario.name,
-        "strategy": strategy,
-        "seed": seed,
-        "until_ms": drawn.end_ms,
-        "broken": broken and {"invariant": broken.invariant, "at_ms": broken.now_ms, "what": str(broken)},
-    }
-    if not views or "costs" in views:
-        data["costs"] = run.costs.row()
-    if not views or "ownership" in views:
-        owners = drawn.owners_at(drawn.end_ms)
-        data["ownership"] = {
-            member: {"is": drawn.what_at(member, drawn.end_ms), "partitions": share} for member, share in owners.items()
-        }
-        data["unowned"] = drawn.unowned_at(drawn.end_ms)
-    if not views or "events" in views:
-        data["events"] = [{"at_ms": one.at_ms, "kind": one.kind, "what": one.text} for one in drawn.happenings]
-    return data
 
 
 def print_views(

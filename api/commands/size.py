@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
+from api.answers.size import SizeAsked, size_of
 from api.terminal import console, print_json
-from assignors.json_contract import ContractError
-from harness.units import duration_ms, duration_text, quoted, share, size_bytes, throughput
+from harness.units import duration_text
 
 if TYPE_CHECKING:
     from harness.sizing import Needs, Plan, Sizing
 
-T = TypeVar("T")
-YEARS = {"y": 1.0, "mo": 1 / 12, "d": 1 / 365}
 BYTE_NAMES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
 
@@ -36,74 +32,27 @@ def size_command(
     broker_limit: int,
     as_json: bool,
 ) -> None:
-    from harness.sizing import Needs, size
-
-    counts = {"partitions": partitions, "consumers": consumers, "brokers": brokers, "replication": replication}
-    for name, count in {**counts, "broker-limit": broker_limit}.items():
-        if count is not None and not 1 <= count <= 10_000_000:
-            raise ContractError(f"--{name}", f"must be between 1 and 10,000,000, got {count}")
-    rates = {"--target": target, "--per-consumer": per_consumer, "--per-partition": per_partition}
-    values, unit = in_one_unit({option: text for option, text in rates.items() if text is not None}, record_size)
-    needs = Needs(
-        target=values["--target"],
-        per_consumer=values["--per-consumer"],
-        per_partition=values.get("--per-partition", math.inf),
-        growth=read(share, growth, "--growth"),
-        horizon_years=read(years, horizon, "--horizon"),
-        headroom=read(share, headroom, "--headroom"),
-        outage_s=read(duration_ms, outage, "--outage") / 1_000,
-        partitions=partitions,
-        consumers=consumers,
-        brokers=brokers,
-        replication=replication,
-        broker_limit=broker_limit,
+    sized = size_of(
+        SizeAsked(
+            target=target,
+            per_consumer=per_consumer,
+            per_partition=per_partition,
+            record_size=record_size,
+            growth=growth,
+            horizon=horizon,
+            headroom=headroom,
+            outage=outage,
+            partitions=partitions,
+            consumers=consumers,
+            brokers=brokers,
+            replication=replication,
+            broker_limit=broker_limit,
+        )
     )
-    try:
-        sizing = size(needs)
-    except ValueError as error:
-        raise ContractError("--target", str(error)) from None
     if as_json:
-        print_json({"unit": unit, **sizing.to_json()})
+        print_json(sized.to_json())
     else:
-        show(needs, sizing, unit)
-
-
-def read(reader: Callable[[object], T], text: str, option: str) -> T:
-    try:
-        return reader(text)
-    except ValueError as error:
-        raise ContractError(option, str(error)) from None
-
-
-def years(text: object) -> float:
-    """`2y`, `18mo` or `90d`."""
-    found = re.fullmatch(r"(\d{1,4}(?:\.\d{1,3})?)\s*(y|mo|d)", str(text))
-    if found is None:
-        raise ValueError(f"{quoted(text)} is not a horizon: say 2y, 18mo or 90d")
-    length = float(found[1]) * YEARS[found[2]]
-    if length > 100:
-        raise ValueError(f"{quoted(text)} is more than a hundred years")
-    return length
-
-
-def in_one_unit(rates: dict[str, str], record_size: str | None) -> tuple[dict[str, float], str]:
-    """Records or bytes; with a record's size the two may be mixed."""
-    size = None if record_size is None else read(size_bytes, record_size, "--record-size")
-    if size is not None and size <= 0:
-        raise ContractError("--record-size", f"must be above 0, got {quoted(record_size)}")
-    values: dict[str, float] = {}
-    unit = ""
-    for option, text in rates.items():
-        value, kind = read(throughput, text, option)
-        if value <= 0:
-            raise ContractError(option, f"must be above 0, got {quoted(text)}")
-        if size is not None and kind == "records":
-            value, kind = value * size, "bytes"
-        unit = unit or kind
-        if kind != unit:
-            raise ContractError(option, f"is in {kind} and --target in {unit}: say --record-size, or use one of them")
-        values[option] = value
-    return values, unit
+        show(sized.needs, sized.sizing, sized.unit)
 
 
 def show(needs: Needs, sizing: Sizing, unit: str) -> None:

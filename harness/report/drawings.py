@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.runs import watched_run
+from harness.runs import Watched, watched_run
 from harness.scenario.model import Scenario
 from harness.timelines import Span, Timelines, timelines
 
@@ -20,7 +20,10 @@ MOST_EVENTS = 300
 
 def drawing(scenario: Scenario, strategy: str, seed: int) -> dict[str, Any]:
     run = watched_run(scenario, strategy, seed)
-    drawn = timelines(run.facts)
+    return drawing_of(strategy, run, timelines(run.facts))
+
+
+def drawing_of(strategy: str, run: Watched, drawn: Timelines) -> dict[str, Any]:
     numbers = first_numbers(drawn.topics)
     members = shown_members(drawn)
     places = {member: place for place, member in enumerate(members)}

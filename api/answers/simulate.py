@@ -1,0 +1,99 @@
+"""One run of a scenario, and what it says as data.
+
+Given      a scenario, and which strategy, seed and moment somebody asks for
+Returns    Simulated; ContractError where the options do not fit the scenario
+Start at   simulate_once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from assignors.json_contract import ContractError
+
+if TYPE_CHECKING:
+    from harness.runs import Watched
+    from harness.scenario.model import Scenario
+    from harness.sim.trace import Fact
+    from harness.timelines import Timelines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    scenario: Scenario
+    strategy: str
+    seed: int
+    run: Watched
+    drawn: Timelines
+
+    def to_json(self, views: Sequence[str] = ()) -> dict[str, Any]:
+        """The views that are named; all of them without."""
+        run, drawn = self.run, self.drawn
+        broken = run.broken
+        data: dict[str, Any] = {
+            "scenario": self.scenario.name,
+            "strategy": self.strategy,
+            "seed": self.seed,
+            "until_ms": drawn.end_ms,
+            "broken": broken and {"invariant": broken.invariant, "at_ms": broken.now_ms, "what": str(broken)},
+        }
+        if not views or "costs" in views:
+            data["costs"] = run.costs.row()
+        if not views or "ownership" in views:
+            owners = drawn.owners_at(drawn.end_ms)
+            data["ownership"] = {
+                member: {"is": drawn.what_at(member, drawn.end_ms), "partitions": share}
+                for member, share in owners.items()
+            }
+            data["unowned"] = drawn.unowned_at(drawn.end_ms)
+        if not views or "events" in views:
+            data["events"] = [{"at_ms": one.at_ms, "kind": one.kind, "what": one.text} for one in drawn.happenings]
+        return data
+
+
+def simulate_once(
+    scenario: Scenario,
+    *,
+    strategy: str | None = None,
+    seed: int = 1,
+    until: str | None = None,
+    watch: Callable[[Fact], None] | None = None,
+) -> Simulated:
+    """`watch` is shown every fact when it happens: for progress, and to stop a run that gets too long."""
+    from harness.runs import watched_run
+    from harness.timelines import timelines
+
+    chosen, until_ms = checked_options(scenario, strategy=strategy, seed=seed, until=until)
+    run = watched_run(scenario, chosen, seed, until_ms, watch=watch)
+    return Simulated(scenario=scenario, strategy=chosen, seed=seed, run=run, drawn=timelines(run.facts))
+
+
+def checked_options(
+    scenario: Scenario, *, strategy: str | None = None, seed: int = 1, until: str | None = None
+) -> tuple[str, int | None]:
+    """The strategy in full, and the moment to stop at."""
+    from harness.compare import checked_strategies
+
+    chosen = strategy or scenario.strategy
+    if chosen is None:
+        raise ContractError("--strategy", "is missing, and the scenario names none")
+    (chosen,) = checked_strategies([chosen], "--strategy")
+    if seed < 0:
+        raise ContractError("--seed", f"must not be negative, got {seed}")
+    return chosen, until_of(until, scenario)
+
+
+def until_of(text: str | None, scenario: Scenario) -> int | None:
+    from harness.units import duration_ms, duration_text
+
+    if text is None:
+        return None
+    try:
+        until_ms = duration_ms(text)
+    except ValueError as error:
+        raise ContractError("--until", str(error)) from None
+    if until_ms > scenario.duration_ms:
+        raise ContractError("--until", f"{text} is after the scenario's end, {duration_text(scenario.duration_ms)}")
+    return until_ms

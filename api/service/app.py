@@ -1,0 +1,102 @@
+"""The ASGI application, put together. Start at create_app."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
+from starlette.types import ASGIApp
+
+from api.service.edge import OPEN, Edge
+from api.service.http import problem_response
+from api.service.openapi.schemas import components
+from api.service.problems import Problem
+from api.service.routes import about, documents, groups, simulations
+from api.service.service import Service
+from api.service.settings import LOOPBACK, Settings
+
+ABOUT = """Assignments as Kafka makes them, simulations of a consumer group's life, and which strategy to take.
+
+The JSON is the command line's (`rebalance-lab`), and so is the code beneath. Errors are RFC 9457 problem details with
+the path of the bad field. A POST here computes and changes nothing, except for /v1/simulations, which keeps a job."""
+OF_STARLETTE = {404: "not-found", 405: "method"}
+
+
+def create_app(settings: Settings) -> tuple[ASGIApp, Service]:
+    service = Service(settings)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await service.start()
+        yield
+        await service.stop()
+
+    app = FastAPI(
+        title="Rebalance Lab",
+        version=version("rebalance-lab"),
+        description=ABOUT,
+        lifespan=lifespan,
+        openapi_url=None,
+        redirect_slashes=False,
+    )
+    for family in (documents, simulations, groups, about):
+        app.include_router(family.router(service))
+    app.add_exception_handler(Problem, on_problem(service))
+    app.add_exception_handler(HTTPException, on_problem(service))
+    app.include_router(about.document_router(document(app, settings)))
+    guarded: ASGIApp = Edge(app, service.guard, service.metrics, hosts(settings))
+    if settings.cors_origins:
+        guarded = CORSMiddleware(
+            guarded, allow_origins=settings.cors_origins, allow_methods=["*"], allow_headers=["authorization", "*"]
+        )
+    return guarded, service
+
+
+def hosts(settings: Settings) -> tuple[str, ...]:
+    """A service without tokens trusts whoever reaches it, so a page elsewhere must not reach it by its name."""
+    if settings.allowed_hosts or settings.tokens or settings.host not in LOOPBACK:
+        return settings.allowed_hosts
+    return ("127.0.0.1", "localhost", "[::1]")
+
+
+def on_problem(service: Service) -> Any:
+    async def answer(request: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPException):
+            headers = dict(error.headers or {})
+            if "Allow" in headers:  # Starlette names the methods of the first route of that path only
+                headers["Allow"] = ", ".join(allowed(request))
+            error = Problem(OF_STARLETTE.get(error.status_code, "malformed"), error.detail, headers=headers)
+        assert isinstance(error, Problem)
+        service.metrics.refused.labels(error.kind).inc()
+        return problem_response(request, error)
+
+    return answer
+
+
+def allowed(request: Request) -> list[str]:
+    found: set[str] = set()
+    for route in request.app.routes:
+        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
+            found |= route.methods or set()
+    return sorted(found)
+
+
+def document(app: FastAPI, settings: Settings) -> dict[str, Any]:
+    made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    parts = made.setdefault("components", {})
+    parts["schemas"] = components()
+    if settings.tokens:
+        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        for path, item in made["paths"].items():
+            for operation in item.values():
+                operation["security"] = [] if path in OPEN else [{"token": []}]
+    return made

@@ -1,0 +1,1 @@
+"""Paths, a module a family. Each translates, asks the service, and translates back."""
