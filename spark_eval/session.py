@@ -1,0 +1,173 @@
+"""A Spark session as people need it: this Python, this machine's address, no noise, and clear words when it fails.
+
+Given      a master: local[*], local-cluster[...], spark://host:port or whatever Spark knows
+Returns    a session; ContractError where there is no Java, nobody answers, or nobody takes the work
+Leaves     the user's own settings alone: PYSPARK_PYTHON, SPARK_LOCAL_IP and SPARK_LOCAL_HOSTNAME win
+Start at   open_session
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from assignors.json_contract import ContractError
+
+PACKAGES = ("assignors", "protocol_v1", "protocol_v2", "harness", "spark_eval")
+"""What executors import."""
+LOOPBACK = "127.0.0.1"
+ANSWER_S = 5.0
+"""For a master to accept a connection."""
+EXECUTOR_S = 60.0
+"""For a cluster to give us one executor."""
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.python.worker.reuse": "true",
+    # The work is Python's. A JVM that compiles as little as it can is up in half the time.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    # Driver and executors find each other by address where the host's name does not resolve.
+    "spark.driver.bindAddress": LOOPBACK,
+}
+
+
+@contextmanager
+def open_session(master: str = "local[*]", *, name: str = "rebalance-lab", noisy: bool = False) -> Iterator[Any]:
+    from pyspark.sql import SparkSession
+
+    check_java()
+    check_master(master)
+    set_environment(master)
+    builder = SparkSession.builder.master(master).appName(name)
+    for key, value in settings_for(master).items():
+        builder = builder.config(key, value)
+    with quiet_jvm(noisy) as log:
+        spark = started(builder, master, log)
+    try:
+        if not noisy:
+            spark.sparkContext.setLogLevel("OFF")
+        if not is_local(master):
+            ship_packages(spark)
+            wait_for_executor(spark, master)
+        yield spark
+    finally:
+        spark.stop()
+
+
+def settings_for(master: str) -> dict[str, str]:
+    if is_local(master) or on_this_machine(master):
+        return SETTINGS
+    return {key: value for key, value in SETTINGS.items() if key != "spark.driver.bindAddress"}
+
+
+def is_local(master: str) -> bool:
+    """In one process, or in processes of this machine that Spark starts itself."""
+    return master.startswith("local")
+
+
+def on_this_machine(master: str) -> bool:
+    return master.startswith(f"spark://{LOOPBACK}:")
+
+
+def set_environment(master: str) -> None:
+    """Before the JVM starts: it hands this on to the Python workers."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if is_local(master) or on_this_machine(master):
+        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
+        os.environ.setdefault("SPARK_LOCAL_HOSTNAME", LOOPBACK)
+    if is_local(master):
+        # Where our packages are, and where a user's own assignor lies.
+        wanted = [str(Path(__file__).parents[1]), os.getcwd()]
+        known = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
+        os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([*known, *wanted]))
+
+
+def check_java() -> None:
+    from harness.brokers.interface import BrokerError
+    from harness.brokers.java import find_java
+
+    try:
+        find_java()
+    except BrokerError as error:
+        raise ContractError("java", str(error).replace("Kafka's brokers need", "Spark needs")) from None
+
+
+def check_master(master: str) -> None:
+    """Spark itself would try for a minute and then say so in forty lines."""
+    if not master.startswith("spark://"):
+        return
+    addresses = master.removeprefix("spark://").split(",")
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        if not host or not re.fullmatch(r"\d{1,5}", port):
+            raise ContractError("--master", f"expected spark://host:port, got {master}")
+        try:
+            socket.create_connection((host, int(port)), ANSWER_S).close()
+        except OSError:
+            continue
+        return
+    raise ContractError("--master", f"{master} does not answer: is the master up, and is this its port?")
+
+
+@contextmanager
+def quiet_jvm(noisy: bool) -> Iterator[Path | None]:
+    """The JVM keeps the standard error that it is born with: a file, unless somebody wants to see it."""
+    if noisy:
+        yield None
+        return
+    handle, name = tempfile.mkstemp(prefix="rebalance-lab-spark-", suffix=".log")
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        os.dup2(handle, 2)
+        yield Path(name)
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(handle)
+        # Spark goes on writing to it; the name is not needed any more.
+        os.unlink(name)
+
+
+def started(builder: Any, master: str, log: Path | None) -> Any:
+    try:
+        return builder.getOrCreate()
+    except KeyboardInterrupt:
+        raise
+    except Exception as error:  # noqa: BLE001 - py4j's and pyspark's own, whichever comes first
+        said = log.read_text("utf-8", "replace").splitlines() if log is not None else []
+        why = next((line for line in said if "Exception" in line or "rror:" in line), str(error).splitlines()[0])
+        raise ContractError("--master", f"Spark does not start with {master}: {why.strip()}") from None
+
+
+def wait_for_executor(spark: Any, master: str) -> None:
+    """A master without workers accepts everything and does nothing."""
+    ends = time.monotonic() + EXECUTOR_S
+    while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 2:
+        if time.monotonic() > ends:
+            raise ContractError("--master", f"{master} gave no executor within {EXECUTOR_S:.0f} s: has it workers?")
+        time.sleep(0.2)
+
+
+def ship_packages(spark: Any) -> None:
+    """To executors on other machines: our packages as they are here. What they import has to be installed there."""
+    root = Path(__file__).parents[1]
+    with tempfile.TemporaryDirectory() as folder:
+        archive = Path(folder) / "rebalance_lab.zip"
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
+            for package in PACKAGES:
+                for file in sorted((root / package).rglob("*.py")):
+                    zipped.write(file, file.relative_to(root).as_posix())
+        spark.sparkContext.addPyFile(str(archive))
