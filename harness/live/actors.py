@@ -47,6 +47,10 @@ class Child:
         await process.wait()
         self.on_end()
 
+    @property
+    def failed(self) -> bool:
+        return self.process is not None and self.process.returncode not in (None, 0)
+
     def say(self, command: Mapping[str, Any]) -> None:
         if self.process is not None and self.process.returncode is None and self.process.stdin is not None:
             self.process.stdin.write(json.dumps(command).encode() + b"\n")
@@ -73,6 +77,7 @@ class Actor:
         self.alive = True
         self.stopping = False
         self.paused = False
+        self.failed = False
         self.killed_ms: int | None = None
         self.positions: dict[tuple[str, int], int] = {}
         self.now_ms: Callable[[], int] = lambda: 0
@@ -94,6 +99,8 @@ class Actor:
                         self.positions.pop((topic, number), None)
             case "processed" if (fact["topic"], fact["partition"]) in self.positions:
                 self.positions[fact["topic"], fact["partition"]] = fact["span"][1]
+            case "process" if fact["is"] == "failed":
+                self.failed = True
         self.tell(fact)
 
     def note(self, partitions: Mapping[str, Sequence[int]], offsets: Mapping[str, Sequence[int]]) -> None:
@@ -104,6 +111,8 @@ class Actor:
         at_ms = self.killed_ms if self.killed_ms is not None else self.now_ms()
         if self.killed_ms is not None:
             self.tell({"t": at_ms, "fact": "process", "member": self.name, "is": "killed"})
+        elif self.child.failed and not self.failed:
+            self.tell({"t": at_ms, "fact": "process", "member": self.name, "is": "failed", "why": "an exception"})
         self.stop_reading(at_ms)
         self.alive = False
         self.ended(self)

@@ -60,7 +60,7 @@ class Member:
     def on_assign(self, consumer: Any, partitions: list[Any]) -> None:
         self.tell("callback", callback="onPartitionsAssigned", partitions=self.by_topic(partitions))
         self.linger("assigned", len(partitions))
-        found = consumer.committed(partitions, timeout=30) if partitions else []
+        found = self.committed(partitions) if partitions else []
         starts = {(one.topic, one.partition): max(one.offset, 0) for one in found}
         places = [TopicPartition(*place, offset or OFFSET_BEGINNING) for place, offset in starts.items()]
         consumer.incremental_assign(places) if self.setup["incremental"] else consumer.assign(places)
@@ -69,6 +69,18 @@ class Member:
             named = self.by_topic(places)
             offsets = {topic: [starts[self.prefix + topic, n] for n in all_] for topic, all_ in named.items()}
             self.tell("reads", partitions=named, **{"from": offsets})
+
+    def committed(self, partitions: list[Any]) -> list[Any]:
+        """A coordinator that fails over says so for a while."""
+        deadline = time.monotonic() + self.setup["patience_s"]
+        while True:
+            try:
+                found: list[Any] = self.consumer.committed(partitions, timeout=10)
+                return found
+            except KafkaException:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
 
     def on_revoke(self, consumer: Any, partitions: list[Any]) -> None:
         self.let_go("onPartitionsRevoked", partitions)

@@ -77,8 +77,14 @@ class Writer:
                     pass
 
     def send(self, place: tuple[str, int]) -> bool:
-        """False: not now; the queue is full, or this producer has not heard of a new partition."""
+        """False: not now; the queue is full, or this producer has not heard of a new partition.
+
+        The first record of a partition goes alone: librdkafka may set it aside while it looks for the topic, and send
+        those that follow before it.
+        """
         number = self.sent.get(place, 0)
+        if number and not self.written.get(place):
+            return False
         try:
             self.producer.produce(
                 self.prefix + place[0],

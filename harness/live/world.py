@@ -25,6 +25,8 @@ from harness.sim.world import rate_at
 
 ADMIN_S = 30.0
 FAILED_ONE_COMES_BACK_MS = 10_000
+PATIENCE_S = 60.0
+"""How long a consumer waits for a coordinator that fails over."""
 
 
 class WallClock:
@@ -140,6 +142,7 @@ class LiveWorld:
             "max_poll_records": options({**self.scenario.client, **spec.client}).max_poll_records,
             "callbacks": asdict(self.scenario.callbacks),
             "poison": [asdict(poison) for poison in self.scenario.poison],
+            "patience_s": PATIENCE_S,
         }
 
     def tell(self, fact: Fact) -> None:

@@ -1,0 +1,1 @@
+"""Scenarios, groups and faults on real brokers, and the tools that judge them."""

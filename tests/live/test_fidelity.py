@@ -1,0 +1,85 @@
+"""How a live value is held against simulated ones: what counts as the same, what as explained, and what as neither."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harness.live
+from harness.live.calibration import FILE, calibrated
+from harness.live.explanations import Case, explanation
+from harness.live.fidelity import UNEXPLAINED, simulated_rows, why
+from harness.scenario.documents import decode_document
+from harness.scenario.model import Scenario
+from harness.scenario.reading import parse_scenario
+
+OWN = sorted((Path(harness.live.__file__).parent / "scenarios").glob("*.yaml"))
+
+
+def scenario(name: str) -> Scenario:
+    file = next(one for one in OWN if one.stem == name)
+    return parse_scenario(decode_document(file.read_bytes()))
+
+
+def case(name: str, measure: str, simulated: list[float], live: float, strategy: str = "classic/range") -> str:
+    found = Case(
+        scenario=scenario(name),
+        strategy=strategy,
+        measure=measure,
+        low=min(simulated),
+        high=max(simulated),
+        live=live,
+    )
+    return why(found, sorted(simulated)[len(simulated) // 2], simulated)
+
+
+@pytest.mark.parametrize(
+    ("measure", "simulated", "live", "said"),
+    [
+        ("rebalances", [2, 2, 2], 2, ""),
+        ("rebalances", [2, 2, 3], 3, "so in 33% of the simulated seeds"),
+        ("rebalances", [2, 2, 2], 3, UNEXPLAINED),
+        ("moved", [4, 4, 4], 5, UNEXPLAINED),
+        ("unowned_s", [20.0, 20.0, 20.0], 22.9, ""),  # 15 %
+        ("unowned_s", [15.0, 20.0, 30.0], 29.0, "simulated seeds have 15 to 30"),
+        ("unowned_s", [0.1, 0.1, 0.1], 0.3, ""),  # too small for a ratio to mean anything
+        ("settle_mean_s", [1.0, 1.0, 1.0], 9.0, UNEXPLAINED),
+        ("read_twice", [100, 100, 100], 300, "commit window"),
+        ("read_twice", [100, 100, 100], 90_000, UNEXPLAINED),  # no auto-commit leaves so much open
+    ],
+)
+def test_a_live_value_against_simulated_ones(measure: str, simulated: list[float], live: float, said: str) -> None:
+    found = case("crash", measure, simulated, live)
+    assert found == "" if said == "" else found.startswith(said)
+
+
+def test_a_reason_explains_only_its_own_scenarios() -> None:
+    """That every librdkafka member watches metadata explains another rebalance for new partitions, not for a crash."""
+    assert case("add_partitions", "rebalances", [1, 1, 1], 2).startswith("metadata watchers")
+    assert case("add_partitions", "rebalances", [1, 1, 1], 2, "consumer/uniform").startswith(UNEXPLAINED)
+    assert case("add_partitions", "rebalances", [1, 1, 1], 9).startswith(UNEXPLAINED)
+
+
+def test_nothing_explains_moves() -> None:
+    arguments: dict[str, Any] = {"strategy": "classic/range", "low": 4, "high": 4, "live": 5}
+    for file in OWN:
+        assert explanation(Case(scenario=scenario(file.stem), measure="moved", **arguments)) is None
+
+
+def test_the_labs_own_scenarios_are_six_and_share_a_cluster() -> None:
+    assert len(OWN) == 6
+    assert len({tuple(sorted(scenario(file.stem).broker.items())) for file in OWN}) == 1
+
+
+def test_all_are_simulated_with_the_same_measured_constants() -> None:
+    assert calibrated(scenario("crash"))[1] == calibrated(scenario("pause"))[1]
+    kept = decode_document(FILE.read_bytes())
+    assert set(kept["provenance"]) >= {"command", "kafka", "confluent-kafka", "date", "load before"}
+    assert all(len(samples) >= 10 for samples in kept["samples_ms"].values())
+
+
+def test_seeds_spread_over_the_moments_between_two_commits() -> None:
+    twice = [row["read_twice"] for row in simulated_rows(scenario("crash"), "classic/range", 8)]
+    assert max(twice) > 3 * max(1, min(twice))
