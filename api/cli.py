@@ -131,7 +131,7 @@ def assign(
 @app.command()
 def compare(
     scenario: Annotated[
-        str, typer.Argument(metavar="SCENARIO", help="YAML or JSON, - for standard input, or a saved comparison.")
+        str, typer.Argument(metavar="SCENARIO", help="YAML or JSON, - for standard input; or a group, or saved runs.")
     ],
     strategies: Strategies = None,
     seeds: Seeds = 20,

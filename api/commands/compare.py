@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from api.terminal import check_place, console, print_json, progress_bar, read_input, write_file
@@ -58,21 +60,15 @@ def compare_command(
 def comparison_of(
     file: str, *, strategies: str | None, seeds: int, weights: str | None, jobs: int | None
 ) -> Comparison:
-    """From a scenario by running it, or from a saved comparison by reading it."""
-
-    from harness.saved_runs import is_comparison, read_comparison
+    """From a scenario by running it, a saved comparison by reading it, or a group and the life assumed for it."""
+    from api.answers.recommend import AdviceAsked, comparison_for
     from harness.scenario.documents import decode_document
-    from harness.scenario.reading import parse_scenario
-    from harness.weights import parse_weights
 
-    chosen = parse_weights(weights)
-    data = decode_document(read_input(file))
-    if is_comparison(data):
-        if strategies is not None:
-            raise ContractError("--strategies", "a saved comparison has its own; name a scenario to run others")
-        saved = read_comparison(data)
-        return saved if weights is None else saved.weighted(chosen)
-    return run_comparison(parse_scenario(data), strategies=strategies, seeds=seeds, weights=chosen, jobs=jobs)
+    asked = AdviceAsked(strategies=strategies, seeds=seeds, weights=weights)
+    comparison, notes = comparison_for(
+        decode_document(read_input(file)), None, asked, partial(run_comparison, jobs=jobs)
+    )
+    return replace(comparison, notes=tuple(notes))
 
 
 def run_comparison(

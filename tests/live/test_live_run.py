@@ -67,7 +67,7 @@ def run(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
         ({}, ("-s", "classic/sticky"), "strategy: classic/sticky: librdkafka's consumers have range, roundrobin"),
         ({}, ("-s", "classic/range,cooperative-sticky"), "strategy: classic/range,cooperative-sticky: librdkafka does"),
         ({"timeline": [{"at": "1s", "isolate": {"members": "consumer-1", "for": "1s"}}]}, (), "timeline[0].isolate: a"),
-        ({}, ("--provider", "external", "--bootstrap", "127.0.0.1:1"), "127.0.0.1:1"),
+        ({}, ("--provider", "external", "--bootstrap", "127.0.0.1:1"), "no broker answers at 127.0.0.1:1"),
         ({}, ("--assignor", "a:B"), "--assignor joins a group with members of the lab; it takes no SCENARIO"),
     ],
 )
