@@ -5,14 +5,15 @@ BIN := $(VENV)/bin
 # `make test PYTEST_ARGS="tests/assignors -k sticky"` runs a part.
 PYTEST_ARGS ?=
 
-.PHONY: demo test lint unit test-deep bench format kafka-image clean help
+.PHONY: demo test lint unit test-deep bench wheel format kafka-image clean help
 
 help:
 	@echo "make demo         the main job on sample data; needs Python 3.11+ only"
 	@echo "make test         lint, types, layers and every test this machine can run; lists what did not run and why"
-	@echo "make test-deep    the long proofs (MINUTES=30 against Java, RUNS=200000 of each protocol, SCENARIOS=10000)"
+	@echo "make test-deep    the long proofs (MINUTES=30 against Java, RUNS=200000 of each protocol, SCENARIOS=10000, SEQUENCES=2000)"
 	@echo "make bench        speed as ratios against named peers"
 	@echo "make kafka-image  a local apache/kafka image from the machine's Java and Maven, nothing pulled"
+	@echo "make wheel        dist/rebalance_lab-*.whl, which spark-submit takes as --py-files"
 	@echo "make format       let ruff format the code"
 	@echo "make clean        remove .venv and caches"
 
@@ -51,6 +52,7 @@ unit: $(VENV)/.dev
 MINUTES ?= 30
 RUNS ?= 200000
 SCENARIOS ?= 10000
+SEQUENCES ?= 2000
 test-deep: $(VENV)/.dev
 	$(BIN)/python -m tests.conformance.deep --minutes $(MINUTES)
 	$(BIN)/python -m tests.protocol_v1.random_runs --runs $(RUNS) --seed 1
@@ -58,15 +60,23 @@ test-deep: $(VENV)/.dev
 	$(BIN)/python -m tests.protocol_v2.random_runs --runs $(RUNS) --seed 1
 	$(BIN)/python -m tests.protocol_v2_member.random_runs --runs $(RUNS) --seed 1
 	$(BIN)/python -m tests.harness.random_scenarios --runs $(SCENARIOS) --seed 1
+	$(BIN)/python -m tests.wire.differential --runs $(SEQUENCES) --seed 1
+	$(BIN)/python -m tests.wire.interop --rounds 2
+	$(BIN)/python -m tests.spark_eval.proofs
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.assignors
 	$(BIN)/python -m benchmarks.protocol_v1
 	$(BIN)/python -m benchmarks.protocol_v2
 	$(BIN)/python -m benchmarks.simulator
+	$(BIN)/python -m benchmarks.service
+	$(BIN)/python -m benchmarks.spark_eval
 
 kafka-image: $(VENV)/.dev
 	$(BIN)/python -m harness.brokers.local_image
+
+wheel: $(VENV)/.dev
+	$(BIN)/python -m hatchling build --target wheel
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

@@ -57,10 +57,12 @@ def open_session(master: str = "local[*]", *, name: str = "rebalance-lab", noisy
     try:
         if not noisy:
             spark.sparkContext.setLogLevel("OFF")
-        if not is_local(master):
-            ship_packages(spark)
-            wait_for_executor(spark, master)
-        yield spark
+        # Executors that come later fetch the archive later: it stays until the end.
+        with tempfile.TemporaryDirectory() as folder:
+            if not is_local(master):
+                spark.sparkContext.addPyFile(str(archive_of_packages(Path(folder))))
+                wait_for_executor(spark, master)
+            yield spark
     finally:
         spark.stop()
 
@@ -161,13 +163,11 @@ def wait_for_executor(spark: Any, master: str) -> None:
         time.sleep(0.2)
 
 
-def ship_packages(spark: Any) -> None:
-    """To executors on other machines: our packages as they are here. What they import has to be installed there."""
-    root = Path(__file__).parents[1]
-    with tempfile.TemporaryDirectory() as folder:
-        archive = Path(folder) / "rebalance_lab.zip"
-        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
-            for package in PACKAGES:
-                for file in sorted((root / package).rglob("*.py")):
-                    zipped.write(file, file.relative_to(root).as_posix())
-        spark.sparkContext.addPyFile(str(archive))
+def archive_of_packages(folder: Path) -> Path:
+    """For executors on other machines: our packages as they are here. What they import has to be installed there."""
+    root, archive = Path(__file__).parents[1], folder / "rebalance_lab.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
+        for package in PACKAGES:
+            for file in sorted((root / package).rglob("*.py")):
+                zipped.write(file, file.relative_to(root).as_posix())
+    return archive

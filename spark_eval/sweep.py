@@ -19,6 +19,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from assignors.json_contract import ContractError
 from harness.runs import Progress, Sample
 from spark_eval.cells import Cell, cells_of
 from spark_eval.expand import cells_frame, expand
@@ -30,6 +31,8 @@ from spark_eval.simulate import FAILED, row_of, simulate
 from spark_eval.sweep_file import Sweep
 
 WAVE_S = 20.0
+WORKER_DIED = ("Python worker exited unexpectedly", "ExecutorLostFailure")
+"""What Spark says of a run that ends its process. Any other failure is the cluster's, and no run's."""
 DIED = "the worker process ended in the middle of this run"
 
 
@@ -129,9 +132,9 @@ class Work:
         try:
             with self.watched(wave):
                 self.keep(simulate(dealt(self.planned, wave), self.cells_of_wave(wave)))
-        except (Py4JJavaError, PySparkException):
-            if self.spark.sparkContext._jsc.sc().isStopped():
-                raise
+        except (Py4JJavaError, PySparkException) as error:
+            if not any(said in str(error) for said in WORKER_DIED):
+                raise ContractError("--master", f"the job failed (--resume goes on): {first_cause(error)}") from None
             self.folder.remove_halves()
             for part in halves(wave):
                 self.run_wave(part)
@@ -171,6 +174,11 @@ class Work:
         finally:
             over.set()
             thread.join()
+
+
+def first_cause(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines()]
+    return next((line for line in lines if line.startswith("Caused by:")), lines[0])
 
 
 def halves(wave: Sequence[Task]) -> list[Sequence[Task]]:

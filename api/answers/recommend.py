@@ -17,6 +17,7 @@ from assignors.json_contract import ContractError
 if TYPE_CHECKING:
     from harness.compare import Comparison
     from harness.recommend.advice import Advice
+    from harness.recommend.evidence import Evidence
     from harness.scenario.model import Scenario
 
 MOST_BROKERS = 10_000
@@ -44,12 +45,15 @@ class Advised:
     sureness: str
     notes: list[str]
     comparison: Comparison
+    evidence: Evidence | None
+    """What the published decision table says of scenarios like this one; None where there is no table."""
 
     def to_json(self) -> dict[str, Any]:
         return {
             **self.advice.to_json(),
             "sureness": self.sureness,
             "notes": self.notes,
+            "evidence": self.evidence and self.evidence.to_json(),
             "comparison": self.comparison.to_json(),
         }
 
@@ -57,7 +61,9 @@ class Advised:
 def advise(data: Any, asked: AdviceAsked, run: Runs) -> Advised:
     from harness.recommend.advice import recommend, sureness
     from harness.recommend.cautions import fetch_session_caution
+    from harness.recommend.evidence import evidence
     from harness.scenario.strategy_lists import normal_strategy
+    from spark_eval.default_table import default_table
 
     now = asked.now and normal_strategy(asked.now, "--from")
     brokers = asked.brokers
@@ -68,7 +74,14 @@ def advise(data: Any, asked: AdviceAsked, run: Runs) -> Advised:
     if brokers is not None:
         slots = fetch_session_caution(comparison.scenario, brokers, advice.strategy)
         advice = replace(advice, cautions=(*advice.cautions, *([slots] if slots else [])))
-    return Advised(advice=advice, sureness=sureness(advice, comparison), notes=notes, comparison=comparison)
+    table = default_table()
+    return Advised(
+        advice=advice,
+        sureness=sureness(advice, comparison),
+        notes=notes,
+        comparison=comparison,
+        evidence=None if table is None else evidence(comparison.scenario, table),
+    )
 
 
 def comparison_for(data: Any, now: str | None, asked: AdviceAsked, run: Runs) -> tuple[Comparison, list[str]]:

@@ -72,7 +72,7 @@ async def until_stopped(plan: GroupPlan, tell: Callable[[Change], None], seconds
         loop.call_later(seconds, stop.set)
     print(f"{plan.members} of ours join {plan.group} with {plan.strategy}; Ctrl-C leaves", file=sys.stderr)
     for consumer in await run_members(plan, tell, stop):
-        print(f"{consumer.name}: {consumer.records:,} records read", file=sys.stderr)
+        print(f"{consumer.name}: {consumer.records:,} records read, {consumer.commits:,} commits", file=sys.stderr)
 
 
 def shown_as(as_json: bool) -> Callable[[Change], None]:

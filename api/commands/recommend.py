@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from harness.recommend.advice import Advice
+    from harness.recommend.decision_table import Cell
+    from harness.recommend.evidence import Evidence
 
 
 def recommend_command(
@@ -45,13 +47,13 @@ def recommend_command(
     if as_json:
         print_json(advised.to_json())
     else:
-        show(advice, sure, notes)
+        show(advice, sure, notes, advised.evidence)
         if html is not None:
             console().print(f"written: {html}", markup=False)
     return not comparison.broken
 
 
-def show(advice: Advice, sure: str, notes: list[str]) -> None:
+def show(advice: Advice, sure: str, notes: list[str], evidence: Evidence | None) -> None:
     from harness.recommend.properties import as_lines
 
     out = console()
@@ -63,6 +65,10 @@ def show(advice: Advice, sure: str, notes: list[str]) -> None:
         heading(out, "Why")
         for reason in advice.reasons:
             line(out, f"- {reason}")
+    if evidence is not None:
+        heading(out, "Evidence")
+        for told in (evidence.summary, *map(cell_text, evidence.near)):
+            line(out, f"- {told}")
     if advice.cautions:
         heading(out, "Know before")
         for caution in advice.cautions:
@@ -84,6 +90,17 @@ def show(advice: Advice, sure: str, notes: list[str]) -> None:
             line(out, f"{number}. {step.do}")
             if step.why:
                 line(out, f"   {step.why}", "dim")
+
+
+def cell_text(near: tuple[Cell, float]) -> str:
+    from harness.words import number
+
+    cell, _ = near
+    values = ", ".join(f"{name} {value}" for name, value in cell.parameters.items())
+    if cell.winner is None:
+        return f"{values}: nobody got through all of {cell.runs:,} runs"
+    by = f", {cell.data['next']} costs {number(cell.data['margin'][0])} more" if cell.data["margin"] else ""
+    return f"{values}: {cell.winner} is best in {cell.of(cell.winner)['wins']:.0%} of the seeds, {cell.runs:,} runs{by}"
 
 
 def heading(out: Console, text: str) -> None:

@@ -49,7 +49,9 @@ def show(outcome: Outcome, unsent: dict[str, str], output: str | None) -> None:
     for difference in outcome.differences:
         style = "dim" if difference.explained else "red"
         out.print(str(difference), markup=False, style=style, soft_wrap=True)
-    if not outcome.unexplained:
+    if not outcome.unexplained and outcome.compared:
         out.print("our coordinator answers alike", style="green")
+    elif not outcome.compared:
+        out.print("nothing could be compared: every step came too close to a timer", style="yellow")
     if output is not None:
         out.print(f"saved as {output}; look at it with: rebalance-lab play {output}", markup=False, soft_wrap=True)

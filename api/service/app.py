@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
@@ -48,10 +48,13 @@ def create_app(settings: Settings) -> tuple[ASGIApp, Service]:
         openapi_url=None,
         redirect_slashes=False,
     )
+    routes: list[Route] = []
     for family in (documents, simulations, groups, about):
-        app.include_router(family.router(service))
-    app.add_exception_handler(Problem, on_problem(service))
-    app.add_exception_handler(HTTPException, on_problem(service))
+        made = family.router(service)
+        routes += (route for route in made.routes if isinstance(route, Route))
+        app.include_router(made)
+    for kind in (Problem, HTTPException):
+        app.add_exception_handler(kind, on_problem(service, routes))
     app.include_router(about.document_router(document(app, settings)))
     guarded: ASGIApp = Edge(app, service.guard, service.metrics, hosts(settings))
     if settings.cors_origins:
@@ -68,12 +71,12 @@ def hosts(settings: Settings) -> tuple[str, ...]:
     return ("127.0.0.1", "localhost", "[::1]")
 
 
-def on_problem(service: Service) -> Any:
+def on_problem(service: Service, routes: Sequence[Route]) -> Any:
     async def answer(request: Request, error: Exception) -> Response:
         if isinstance(error, HTTPException):
             headers = dict(error.headers or {})
             if "Allow" in headers:  # Starlette names the methods of the first route of that path only
-                headers["Allow"] = ", ".join(allowed(request))
+                headers["Allow"] = ", ".join(allowed(request, routes))
             error = Problem(OF_STARLETTE.get(error.status_code, "malformed"), error.detail, headers=headers)
         assert isinstance(error, Problem)
         service.metrics.refused.labels(error.kind).inc()
@@ -82,12 +85,9 @@ def on_problem(service: Service) -> Any:
     return answer
 
 
-def allowed(request: Request) -> list[str]:
-    found: set[str] = set()
-    for route in request.app.routes:
-        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
-            found |= route.methods or set()
-    return sorted(found)
+def allowed(request: Request, routes: Sequence[Route]) -> list[str]:
+    here = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    return sorted({method for route in here for method in route.methods or ()})
 
 
 def document(app: FastAPI, settings: Settings) -> dict[str, Any]:

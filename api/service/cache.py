@@ -8,11 +8,18 @@ from dataclasses import dataclass
 
 from api.service.pool import Question
 
+ENTRY_BYTES = 600
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     body: bytes
     etag: str
+
+    @property
+    def held_bytes(self) -> int:
+        """With what an entry costs beside its body: a million empty answers are not nothing."""
+        return len(self.body) + ENTRY_BYTES
 
     @classmethod
     def of(cls, body: bytes) -> Answer:
@@ -37,10 +44,10 @@ class Cache:
         return found
 
     def put(self, key: bytes, answer: Answer) -> None:
-        if len(answer.body) > self.most_bytes // 8 or key in self._answers:
+        if answer.held_bytes > self.most_bytes // 8 or key in self._answers:
             return
         self._answers[key] = answer
-        self.bytes += len(answer.body)
+        self.bytes += answer.held_bytes
         while self.bytes > self.most_bytes:
             _, oldest = self._answers.popitem(last=False)
-            self.bytes -= len(oldest.body)
+            self.bytes -= oldest.held_bytes

@@ -24,6 +24,8 @@ class Kind(IntEnum):
     REFUSED = 5
     FAILED = 6
     READY = 7
+    TAKEN = 8
+    """The question has been read: from now on it may be what kills the process."""
 
 
 def frame(kind: Kind, payload: bytes = b"") -> bytes:

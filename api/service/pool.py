@@ -16,6 +16,7 @@ import multiprocessing
 import socket
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from typing import Any
@@ -25,6 +26,9 @@ from api.service.settings import Limits
 from api.service.worker import main
 
 Progress = Callable[[Mapping[str, Any]], None]
+
+
+REST_S = 0.2
 
 
 class Busy(Exception):
@@ -46,7 +50,11 @@ class TookTooLong(Exception):
 
 
 class Died(Exception):
-    """The process is gone, and so was the one that tried again."""
+    """The process is gone, and so is the one that tried again."""
+
+
+class WasDead(Exception):
+    """It died before it knew what was asked: the question is not to blame."""
 
 
 class Failed(Exception):
@@ -69,7 +77,7 @@ class Worker:
     async def ask(self, question: Question, progress: Progress | None) -> bytes:
         head = {"operation": question.operation, "options": dict(question.options)}
         self.writer.write(frame_json(Kind.HEAD, head) + frame(Kind.BODY, question.body))
-        await self.writer.drain()
+        await self.taken()
         while True:
             kind, payload = await self.receive()
             if kind is Kind.DONE:
@@ -81,6 +89,12 @@ class Worker:
                 raise Failed(told["trace"])
             if progress is not None:
                 progress(told)
+
+    async def taken(self) -> None:
+        try:
+            await self.receive()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            raise WasDead from None
 
     async def receive(self) -> tuple[Kind, bytes]:
         kind, length = PREFIX.unpack(await self.reader.readexactly(PREFIX.size))
@@ -135,9 +149,15 @@ class Pool:
     async def run(self, question: Question, *, time_s: float, progress: Progress | None = None) -> bytes:
         self.check_room()
         try:
-            return await self._once(question, time_s, progress)
+            return await self._ask(question, time_s, progress)
         except Died:
-            return await self._once(question, time_s, progress)
+            return await self._ask(question, time_s, progress)
+
+    async def _ask(self, question: Question, time_s: float, progress: Progress | None) -> bytes:
+        """By the next process that lives. However many were killed in their sleep, they are being replaced."""
+        while True:
+            with suppress(WasDead):
+                return await self._once(question, time_s, progress)
 
     async def _once(self, question: Question, time_s: float, progress: Progress | None) -> bytes:
         worker = await self._next()
@@ -162,7 +182,7 @@ class Pool:
     async def _next(self) -> Worker:
         self.waiting += 1
         try:
-            while not (worker := await self._idle.get()).process.is_alive():
+            while (worker := await self._idle.get()).reader.at_eof():
                 self._replace(worker)
             return worker
         finally:
@@ -176,9 +196,16 @@ class Pool:
         worker.kill()
         self.restarts += 1
         if not self._stopped:
-            task = asyncio.get_running_loop().create_task(self._add())
+            task = asyncio.get_running_loop().create_task(self._refill())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+
+    async def _refill(self) -> None:
+        """One that dies while it starts must not leave the pool smaller for good."""
+        while True:
+            with suppress(OSError, EOFError):  # asyncio's IncompleteReadError is an EOFError
+                return await self._add()
+            await asyncio.sleep(REST_S)
 
     async def _add(self) -> None:
         """Forked from a process that has everything imported and nothing else: a new one is there in milliseconds."""

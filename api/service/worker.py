@@ -42,6 +42,7 @@ def main(end: socket.socket, limits: Limits, niceness: int) -> None:
         while True:
             _, head = receive(end)
             _, body = receive(end)
+            end.sendall(frame(Kind.TAKEN))
             asked = decode(head)
             end.sendall(answer(OPERATIONS[asked["operation"]], body, asked["options"], limits, end))
     except (EOFError, ConnectionError):
@@ -69,6 +70,8 @@ def answer(operation: Any, body: bytes, options: dict[str, Any], limits: Limits,
         return frame_json(Kind.REFUSED, {"path": error.path, "message": str(error), "limit": None})
     except MemoryError:
         return frame_json(Kind.REFUSED, told(TooMuch("worker_bytes", "", "this takes more memory than there is")))
+    except RecursionError:  # deep enough to be read and too deep to be shown
+        return frame_json(Kind.REFUSED, told(ContractError("", "the JSON is nested too deeply")))
     except ConnectionError:
         raise
     except Exception:  # noqa: BLE001 - a bug of ours: one request fails, with its trace in the log

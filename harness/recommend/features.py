@@ -1,4 +1,4 @@
-"""A scenario in a few numbers, by which one is told to be near another: who is there, what happens to them how often.
+"""A scenario in a few numbers, by which one is told to be near another: who is there, what happens to them.
 
 Given      a Scenario
 Returns    Features; `other` names what a few numbers do not tell (pauses, poison, migrations): then nothing is near
@@ -15,7 +15,6 @@ from harness.scenario.model import Crash, Event, Restart, RollingRestart, Scale,
 from harness.scenario.timeline import late_starters
 from protocol_v1.member_config import MemberConfig
 
-HOUR_MS = 3_600_000
 SESSION = "session.timeout.ms"
 TOLD = (Start, Stop, Crash, Restart, RollingRestart, Scale)
 
@@ -24,12 +23,13 @@ TOLD = (Start, Stop, Crash, Restart, RollingRestart, Scale)
 class Features:
     members: float
     partitions: float
-    restarts_per_hour: float
-    """Of processes, with a goodbye."""
-    crashes_per_hour: float
-    """Without one, for good or to come back."""
-    scaled_per_hour: float
-    """Processes that come or go for good."""
+    restarts: float
+    """The part of all changes in which a process restarts with a goodbye. How many there are matters less to which
+    strategy is cheapest than of which kind: twice as many deploys cost everybody twice as much."""
+    crashes: float
+    """The part without a goodbye, for good or to come back."""
+    scaled: float
+    """The part in which a process comes or goes for good."""
     downtime_s: float
     """Between a process's stop and its next start; the middle one of the timeline."""
     session_s: float
@@ -49,17 +49,22 @@ def features_of(scenario: Scenario) -> Features:
     late = late_starters(scenario.timeline)
     members = max(1, len([one for one in scenario.members if one.name not in late]))
     partitions = sum(topic.partitions for topic in scenario.topics)
-    hours = scenario.duration_ms / HOUR_MS
     events = scenario.timeline
+    kinds = (
+        sum(restarts(event, members, kill=False) for event in events),
+        sum(restarts(event, members, kill=True) for event in events),
+        sum(scaled(event, members) for event in events),
+    )
+    changes = max(1, sum(kinds))
     downtimes = [event.downtime_ms / 1_000 for event in events if isinstance(event, Restart | RollingRestart)]
     calls = scenario.callbacks
     each_ms = calls.revoked_ms_per_partition + calls.assigned_ms_per_partition
     return Features(
         members=members,
         partitions=partitions,
-        restarts_per_hour=sum(restarts(event, members, kill=False) for event in events) / hours,
-        crashes_per_hour=sum(restarts(event, members, kill=True) for event in events) / hours,
-        scaled_per_hour=sum(scaled(event, members) for event in events) / hours,
+        restarts=kinds[0] / changes,
+        crashes=kinds[1] / changes,
+        scaled=kinds[2] / changes,
         downtime_s=median(downtimes) if downtimes else 0.0,
         session_s=scenario.client.get(SESSION, MemberConfig().session_timeout_ms) / 1_000,
         callbacks_s=(calls.revoked_ms + calls.assigned_ms + each_ms * partitions / members) / 1_000,

@@ -40,7 +40,6 @@ class TopicInfo:
 @dataclass(slots=True)
 class Metadata:
     nodes: dict[int, Address] = field(default_factory=dict)
-    controller: int = -1
     topics: dict[str, TopicInfo] = field(default_factory=dict)
 
 
@@ -108,7 +107,6 @@ class Cluster:
         answer = await (await self.any_node()).call(asked, self.timeout_s)
         self.metadata = Metadata(
             nodes={each.node_id: (each.host, int(each.port)) for each in answer.brokers},
-            controller=answer.controller_id,
             topics={
                 each.name: TopicInfo(each.topic_id, {part.partition_index: part.leader_id for part in each.partitions})
                 for each in answer.topics

@@ -63,7 +63,9 @@ def differences(recording: Recording, replayed: Replay) -> tuple[list[Difference
 
 def unequal(broker: Any, ours: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
     broker, ours = in_order(broker, path), in_order(ours, path)
-    if isinstance(broker, dict) and isinstance(ours, dict):
+    if broker != ours and explanation_of(path, broker, ours) is not None:
+        yield path, broker, ours  # as a whole, where a whole is explained
+    elif isinstance(broker, dict) and isinstance(ours, dict):
         for key in dict.fromkeys((*broker, *ours)):
             yield from unequal(broker.get(key, ABSENT), ours.get(key, ABSENT), at(path, key))
     elif isinstance(broker, list) and isinstance(ours, list) and len(broker) == len(ours):

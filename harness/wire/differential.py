@@ -28,7 +28,7 @@ from harness.wire.recording import Recorder, Recording, parked_here
 from harness.wire.replay import Replay, as_sent, replay
 
 NAMES_TO_TRY = 100
-ATTEMPTS, STALLED_MS = 3, 400
+ATTEMPTS, STALLED_MS = 2, 400
 WARM_UP_MS = 1_000
 ANY_PROTOCOL: Mapping[str, Any] = {"protocols": [{"name": "range", "metadata": ""}]}
 

@@ -137,7 +137,7 @@ class Recorder:
         began = self.loop.time()
         entity = await connection.send(to_wire(request, step.version, self.cluster.ids), step.client_id)
         self.pool.give_back(connection)
-        if step.name not in self.parked:
+        if step.request not in MAY_BE_PARKED:
             self.pool.note(self.loop.time(), self.loop.time() - began)
         answer = from_wire(response, entity, self.cluster.ids)
         body = response_to_json(answer, step.version)

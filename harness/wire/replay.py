@@ -23,6 +23,7 @@ from protocol_v1.effects import Effect, TimerKey
 MARGIN_MS = 60
 RACE_MS = 30
 """Two timers of different kinds that are closer than this may fire the other way round."""
+NEVER_MS = -(10**9)
 UNTIMED = ("expiry", "consumer-expiry", "consumer-regex")
 """Housekeeping that changes no answer within the seconds that a sequence takes."""
 
@@ -71,7 +72,7 @@ class IdPlayer(Player):
         self.untold = untold_ids(recording)
         self.step: Step | None = None
         self.sure_until_ms = sequence.until_ms + 1
-        self.last_fired_ms, self.last_fired_kind = -MARGIN_MS, ""
+        self.last_fired_ms, self.last_fired_kind = NEVER_MS, ""
         super().__init__(sequence, self.next_id)
 
     def next_id(self, prefix: str) -> str:

@@ -90,6 +90,8 @@ class Server:
                     await writer.drain()
         except (OSError, asyncio.IncompleteReadError, ValueError):
             pass  # the client went, or does not speak Kafka's protocol: a broker drops it as well
+        except asyncio.CancelledError:
+            pass  # by close(); asyncio would complain about a connection's task that ends so
         finally:
             self.connections.discard(task)
             with suppress(OSError):

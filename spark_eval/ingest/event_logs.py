@@ -69,11 +69,12 @@ def read_csv(spark: SparkSession, files: Sequence[str]) -> DataFrame:
 
 
 def read_parquet(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         return named(spark.read.parquet(*files), files)
-    except PySparkException:
+    except (Py4JJavaError, PySparkException):
         raise ContractError(files[0], "cannot be read as Parquet") from None
 
 

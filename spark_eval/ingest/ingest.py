@@ -125,7 +125,9 @@ def snapshot_scenario(file: str) -> tuple[str, dict[str, Any]]:
     """A group of which only its present is known gets the life that `recommend` assumes."""
     try:
         data = decode_document(Path(file).read_bytes())
-        strategy, group = parse_request(data) if "group" in data else (None, group_from_json(data))
+        strategy, group = (
+            parse_request(data) if isinstance(data, dict) and "group" in data else (None, group_from_json(data))
+        )
         name = Path(file).stem
         return name, scenario_json(life_of_group(group, name=name, strategy=strategy))
     except ContractError as error:

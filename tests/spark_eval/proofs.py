@@ -11,6 +11,7 @@ stop       Ctrl-C: exit code 130, a line that says how to go on, and going on gi
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -114,20 +115,16 @@ class Proofs:
 
 def end(process: subprocess.Popen[str]) -> None:
     """The whole group: driver, JVM and Python workers."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
 
 
 def executors_of(driver: int) -> list[int]:
     """JVMs below the driver that are executors."""
     found = subprocess.run(["ps", "-eo", "pid,sid,args"], capture_output=True, text=True, check=True).stdout
-    lines = [line.split(None, 2) for line in found.splitlines()[1:]]
-    return [
-        int(pid) for pid, session, args in lines if int(session) == driver and "CoarseGrainedExecutorBackend" in args
-    ]
+    lines = [line.split(None, 2) for line in found.splitlines()[1:] if "CoarseGrainedExecutorBackend" in line]
+    return [int(pid) for pid, session, _ in lines if int(session) == driver]
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""__consumer_offsets of a real broker, read by Spark, decoded here: of every group it says what the AdminClient says."""
+"""__consumer_offsets of a real broker, read by Spark, decoded here: of each group it says what the AdminClient says."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.wire.interop import STRATEGIES
 from tests.wire.members import Process, wait_until_complete
 from tests.wire.serving import serving
 
-pytestmark = pytest.mark.xdist_group("wire")
+pytestmark = pytest.mark.xdist_group("wire-interop")
 TOPIC, PARTITIONS, RECORDS = "orders", 6, 300
 SESSION_MS = 10_000
 """Longer than a test waits: who is gone sooner has left by itself."""

@@ -186,6 +186,8 @@ ADVICE = {
         ),
         "migration": listed(ANY_OBJECT) | {"description": "Steps from what runs now."},
         "notes": listed(STRING),
+        "evidence": or_null(ANY_OBJECT)
+        | {"description": "What the published decision table says of scenarios like this one: the nearest cells."},
         "comparison": {
             "type": "object",
             "description": "The evidence: every run, and the ranking by the weights. Can be sent back in to be ranked "

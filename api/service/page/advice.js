@@ -52,6 +52,7 @@ export function showAdvice(place, advice) {
     list("Why", advice.reasons),
     h("h3", {}, "What it rests on"), ranking(advice.comparison),
     h("p", { class: "soft small" }, "Cost 1 is one partition standing still for one second; medians over the seeds."),
+    advice.evidence && h("p", { class: "small" }, `Beside it, ${advice.evidence.summary}.`),
     list("Know before", advice.warnings),
     paste("Java clients", properties.java), paste("librdkafka clients", properties.librdkafka), paste("Brokers", properties.broker),
     properties.notes.map((one) => h("p", { class: "soft small" }, one)),

@@ -1,0 +1,1 @@
+"""What the package brings along: decision_table.json."""

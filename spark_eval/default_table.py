@@ -1,0 +1,17 @@
+"""The decision table that the package brings along, made by its own sweep: examples/sweeps/small_groups.yaml."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+
+from harness.recommend.decision_table import DecisionTable, read_table
+
+FILE = "decision_table.json"
+
+
+@lru_cache
+def default_table() -> DecisionTable | None:
+    """None where the package was built without it."""
+    file = files("spark_eval.data") / FILE
+    return read_table(file.read_text("utf-8"), str(file)) if file.is_file() else None
