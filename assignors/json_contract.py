@@ -83,6 +83,8 @@ def shown(value: object) -> str:
         text = json.dumps(value, ensure_ascii=True)
     except (TypeError, ValueError):
         text = repr(value)
+    except RecursionError:
+        return "a deeply nested value"
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -143,5 +143,8 @@ def quoted(value: object) -> str:
     """A value as part of a one-line message, short; text in quotes, nothing as itself."""
     if value is None:
         return "nothing"
-    text = ("yes" if value else "no") if isinstance(value, bool) else repr(value)
+    try:
+        text = ("yes" if value else "no") if isinstance(value, bool) else repr(value)
+    except RecursionError:
+        return "a deeply nested value"
     return text if len(text) <= 60 else text[:57] + "..."

@@ -112,7 +112,7 @@ def delete_groups(turn: Turn, request: v1.DeleteGroupsRequest) -> None:
     """Where classic groups are named too, the classic side's answer carries ours."""
     errors: dict[str, Error] = {}
     for name in dict.fromkeys(request.groups_names):
-        group = turn.shard.groups.get(name)
+        group = turn.shard.in_memory(name)
         if group is not None:
             delete_group(turn, group, errors)
 

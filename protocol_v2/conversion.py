@@ -95,8 +95,8 @@ def unadopt(group_id: str) -> Callable[[Turn], None]:
 
 
 def open_group(turn: Turn, group_id: str, *, joins: bool) -> Opened:
-    group = turn.shard.groups.get(group_id)
-    if group is not None and (group.members or group_id not in turn.shard.forgotten):
+    group = turn.shard.in_memory(group_id)
+    if group is not None:
         return Opened(group=group, before=[])
     if not joins:
         raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
@@ -230,7 +230,8 @@ def downgrade(
     image = downgraded(turn, group, stays, {joining.member_id: replaced} if joining and replaced else {})
     records = [*before, *(with_id(record, replaced, joining) for record in ending(group))]
     adopted, effects = turn.shard.classic.adopt(image, turn.now_ms, rebalance=rebalance)
-    turn.cancel_timers(group_id, group.order)
+    # Timers run on, as in Kafka: nobody heeds them in a classic group, but if it is upgraded again before they are due,
+    # a member that never sent its SyncGroup is removed after all.
     turn.commit(group_id, [*records, *adopted], Event.DOWNGRADED, done, on_undo=unadopt(group_id))
     turn.from_classic(effects)
 

@@ -136,9 +136,7 @@ class Coordinator:
         return turn.effects
 
     def pass_on(self, turn: Turn, request: Request) -> None:
-        group = self.shard.groups.get(getattr(request, "group_id", ""))
-        if group is not None and not group.members and group.group_id in self.shard.forgotten:
-            group = None  # only the log and the views, which read what is committed, still have it
+        group = self.shard.in_memory(getattr(request, "group_id", ""))
         if group is not None and type(request) in OF_A_GROUP:
             OF_A_GROUP[type(request)](turn, group, request)
         elif isinstance(request, v1.OffsetCommitRequest) and isinstance(self.shard.classic, NoClassicGroups):

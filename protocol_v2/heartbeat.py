@@ -180,7 +180,7 @@ def subscribed_names(group: ConsumerGroup, before: MemberMetadata, names: tuple[
 
 def leave(turn: Turn, request: ConsumerGroupHeartbeatRequest) -> None:
     """The member's epoch is not asked for: who leaves may be behind."""
-    group = turn.shard.groups.get(request.group_id)
+    group = turn.shard.in_memory(request.group_id)
     if group is None:
         raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group_id} not found.")
     member = identified(group, request.member_id, request.instance_id)

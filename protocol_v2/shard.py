@@ -73,6 +73,12 @@ class Shard:
     failed: set[int] = field(default_factory=set)
     """Appends that went with an earlier one; what the log says about them is of no interest."""
 
+    def in_memory(self, group_id: str) -> ConsumerGroup | None:
+        """As requests that write see it; views read what is committed, and still show a group that was forgotten."""
+        group = self.groups.get(group_id)
+        is_forgotten = group is not None and not group.members and group_id in self.forgotten
+        return None if is_forgotten else group
+
 
 class Turn:
     __slots__ = ("effects", "now_ms", "shard")

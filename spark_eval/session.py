@@ -8,6 +8,7 @@ Start at   open_session
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import socket
@@ -57,6 +58,7 @@ def open_session(master: str = "local[*]", *, name: str = "rebalance-lab", noisy
     try:
         if not noisy:
             spark.sparkContext.setLogLevel("OFF")
+            logging.getLogger().addFilter(not_of_py4j)
         # Executors that come later fetch the archive later: it stays until the end.
         with tempfile.TemporaryDirectory() as folder:
             if not is_local(master):
@@ -65,6 +67,11 @@ def open_session(master: str = "local[*]", *, name: str = "rebalance-lab", noisy
             yield spark
     finally:
         spark.stop()
+
+
+def not_of_py4j(record: logging.LogRecord) -> bool:
+    """Of a call that Ctrl-C breaks off it prints the whole way there, through the root logger."""
+    return "py4j" not in record.pathname
 
 
 def settings_for(master: str) -> dict[str, str]:
