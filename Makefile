@@ -10,7 +10,8 @@ PYTEST_ARGS ?=
 help:
 	@echo "make demo         the main job on sample data; needs Python 3.11+ only"
 	@echo "make test         lint, types, layers and every test this machine can run; lists what did not run and why"
-	@echo "make test-deep    the long proofs (MINUTES=30 against Java, RUNS=200000 of each protocol, SCENARIOS=10000, SEQUENCES=2000)"
+	@echo "make test-deep    the long proofs: MINUTES=30 against Java, RUNS=200000 of each protocol (MEMBER_RUNS=20000 with"
+	@echo "                  members), SCENARIOS=10000, SEQUENCES=2000 against a broker, CHAOS=20 minutes, Spark killed"
 	@echo "make bench        speed as ratios against named peers"
 	@echo "make kafka-image  a local apache/kafka image from the machine's Java and Maven, nothing pulled"
 	@echo "make wheel        dist/rebalance_lab-*.whl, which spark-submit takes as --py-files"
@@ -51,17 +52,20 @@ unit: $(VENV)/.dev
 
 MINUTES ?= 30
 RUNS ?= 200000
+MEMBER_RUNS ?= 20000
 SCENARIOS ?= 10000
 SEQUENCES ?= 2000
+CHAOS ?= 20
 test-deep: $(VENV)/.dev
 	$(BIN)/python -m tests.conformance.deep --minutes $(MINUTES)
 	$(BIN)/python -m tests.protocol_v1.random_runs --runs $(RUNS) --seed 1
-	$(BIN)/python -m tests.protocol_v1_member.random_runs --runs $(RUNS) --seed 1
+	$(BIN)/python -m tests.protocol_v1_member.random_runs --runs $(MEMBER_RUNS) --seed 1
 	$(BIN)/python -m tests.protocol_v2.random_runs --runs $(RUNS) --seed 1
-	$(BIN)/python -m tests.protocol_v2_member.random_runs --runs $(RUNS) --seed 1
+	$(BIN)/python -m tests.protocol_v2_member.random_runs --runs $(MEMBER_RUNS) --seed 1
 	$(BIN)/python -m tests.harness.random_scenarios --runs $(SCENARIOS) --seed 1
 	$(BIN)/python -m tests.wire.differential --runs $(SEQUENCES) --seed 1
 	$(BIN)/python -m tests.wire.interop --rounds 2
+	$(BIN)/python -m tests.live.chaos --minutes $(CHAOS)
 	$(BIN)/python -m tests.spark_eval.proofs
 
 bench: $(VENV)/.dev
