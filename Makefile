@@ -62,6 +62,8 @@ test-deep: $(VENV)/.dev
 	$(BIN)/python -m tests.protocol_v1_member.random_runs --runs $(MEMBER_RUNS) --seed 1
 	$(BIN)/python -m tests.protocol_v2.random_runs --runs $(RUNS) --seed 1
 	$(BIN)/python -m tests.protocol_v2_member.random_runs --runs $(MEMBER_RUNS) --seed 1
+	$(BIN)/python -m tests.protocol_v1_member.mutants
+	$(BIN)/python -m tests.protocol_v2_member.mutants
 	$(BIN)/python -m tests.harness.random_scenarios --runs $(SCENARIOS) --seed 1
 	$(BIN)/python -m tests.wire.differential --runs $(SEQUENCES) --seed 1
 	$(BIN)/python -m tests.wire.interop --rounds 2

@@ -210,7 +210,7 @@ def test_an_interrupted_comparison_leaves_no_processes(how: signal.Signals) -> N
             workers = children(running.pid)
             assert len(workers) >= 2
             running.send_signal(how)
-            running.wait(timeout=20)
+            running.wait(timeout=60)
         finally:
             running.kill()
     until = time.monotonic() + 20

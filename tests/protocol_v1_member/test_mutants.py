@@ -1,4 +1,4 @@
-"""Every hand-made fault of mutants.py is noticed by some test."""
+"""Hand-made faults are noticed by some test: every third of mutants.py here, all of them in `make test-deep`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 
-def test_every_hand_made_fault_is_caught():
+def test_hand_made_faults_are_caught():
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.protocol_v1_member.mutants"], capture_output=True, text=True, timeout=600
+        [sys.executable, "-m", "tests.protocol_v1_member.mutants", "3"], capture_output=True, text=True, timeout=600
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr

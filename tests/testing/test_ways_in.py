@@ -54,7 +54,7 @@ def test_a_contract_with_machines_looks_at_a_churn_through_the_protocol() -> Non
 
 def test_the_state_machine_finds_what_only_consumers_show() -> None:
     machine = churn_machine(FailsAfterALostGeneration, machines=ProtocolChurn).TestCase
-    machine.settings = settings(max_examples=60, stateful_step_count=12, database=None, deadline=None)
+    machine.settings = settings(max_examples=30, stateful_step_count=12, database=None, deadline=None)
     with pytest.raises((Broken, ExceptionGroup)):
         machine().runTest()
 
