@@ -9,5 +9,7 @@ Reading order:
   group_facts.py   what the coordinator says the group was, read from its own log
   oracle.py        no record skipped, none committed before it was processed
   run.py           live: a scenario, a strategy and a cluster give a trace
-  fidelity.py      a simulated and a live run side by side
+  calibration.py   what the simulator's constants are on a real machine, measured once
+  explanations.py  why a live run may differ from a simulated one
+  fidelity.py      both side by side
 """

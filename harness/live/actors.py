@@ -72,19 +72,23 @@ class Child:
 
 
 class Actor:
-    def __init__(self, name: str, tell: Callable[[Fact], None], ended: Callable[[Actor], None]) -> None:
-        self.name, self.tell, self.ended = name, tell, ended
+    def __init__(
+        self,
+        name: str,
+        now_ms: Callable[[], int],
+        tell: Callable[[Fact], None],
+        ended: Callable[[Actor], None],
+    ) -> None:
+        self.name, self.now_ms, self.tell, self.ended = name, now_ms, tell, ended
         self.alive = True
         self.stopping = False
         self.paused = False
         self.failed = False
         self.killed_ms: int | None = None
         self.positions: dict[tuple[str, int], int] = {}
-        self.now_ms: Callable[[], int] = lambda: 0
         self.child = Child("harness.live.consumer", self.on_fact, self.on_end)
 
-    async def start(self, setup: Mapping[str, Any], now_ms: Callable[[], int]) -> None:
-        self.now_ms = now_ms
+    async def start(self, setup: Mapping[str, Any]) -> None:
         await self.child.start(setup)
 
     # What it tells

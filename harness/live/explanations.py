@@ -58,7 +58,7 @@ def new_partitions_are_noticed_late(case: Case) -> bool:
     new = sum(event.to for event in case.scenario.timeline if isinstance(event, AddPartitions))
     new += sum(event.topic.partitions for event in case.scenario.timeline if isinstance(event, CreateTopic))
     allowed = {"unowned_s": new * 2 * age_s, "settle_mean_s": 2 * age_s}
-    return bool(new) and case.measure in allowed and case.low * 0.5 <= case.live <= case.high + allowed[case.measure]
+    return bool(new) and case.measure in allowed and case.low <= case.live <= case.high + allowed[case.measure]
 
 
 def everybody_watches_metadata(case: Case) -> bool:
@@ -71,9 +71,7 @@ def joins_once_a_second(case: Case) -> bool:
     """Each join of each step may come up to a second later, and with it every partition that waits for it."""
     partitions = sum(topic.partitions for topic in case.scenario.topics)
     allowed = {"unowned_s": float(partitions * case.steps), "settle_mean_s": 2.0}
-    return (
-        case.is_classic and case.measure in allowed and case.low * 0.5 <= case.live <= case.high + allowed[case.measure]
-    )
+    return case.is_classic and case.measure in allowed and case.low <= case.live <= case.high + allowed[case.measure]
 
 
 REASONS = (

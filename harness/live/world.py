@@ -124,8 +124,8 @@ class LiveWorld:
             return
         spec = spec or self.members[name]
         self.members[name] = spec
-        actor = self.processes[name] = Actor(name, self.tell, self.ended)
-        self.go(actor.start(self.setup_of(name, spec), lambda: self.kernel.now_ms))
+        actor = self.processes[name] = Actor(name, lambda: self.kernel.now_ms, self.tell, self.ended)
+        self.go(actor.start(self.setup_of(name, spec)))
 
     def setup_of(self, name: str, spec: MemberSpec) -> dict[str, Any]:
         strategy = self.strategies.get(name, self.strategy)

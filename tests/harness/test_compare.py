@@ -187,7 +187,8 @@ def test_the_unit_is_one_partition_standing_still_for_one_second() -> None:
 
 
 CHILDREN = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests in the background has it ignored
 from harness.compare import compare
 from harness.scenario.reading import parse_scenario
 from tests.harness.small_scenarios import RESTART

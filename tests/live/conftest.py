@@ -7,21 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.brokers import BrokerConfig, BrokerError, Cluster, start
+from harness.brokers import BrokerConfig, Cluster
+from tests.real_brokers import cluster_of
 
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
 }
-
-
-def cluster_of(nodes: int, config: BrokerConfig) -> Iterator[Cluster]:
-    try:
-        cluster = start("jvm", nodes=nodes, config=config)
-    except BrokerError as error:
-        pytest.skip(f"no broker can be had here: {error}; this turns off the tests on real brokers")
-    with cluster:
-        yield cluster
 
 
 @pytest.fixture(scope="session")

@@ -62,6 +62,11 @@ def test_a_reason_explains_only_its_own_scenarios() -> None:
     assert case("add_partitions", "rebalances", [1, 1, 1], 9).startswith(UNEXPLAINED)
 
 
+def test_a_later_join_explains_more_time_and_never_less() -> None:
+    assert case("rolling_restart", "unowned_s", [10.0, 11.0, 12.0], 20.0).startswith("join interval")
+    assert case("rolling_restart", "unowned_s", [10.0, 11.0, 12.0], 6.0).startswith(UNEXPLAINED)
+
+
 def test_nothing_explains_moves() -> None:
     arguments: dict[str, Any] = {"strategy": "classic/range", "low": 4, "high": 4, "live": 5}
     for file in OWN:

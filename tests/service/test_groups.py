@@ -8,9 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
-from harness.brokers import BrokerConfig, BrokerError
-from harness.brokers import start as start_broker
 from tests.brokers.clients import Member, fresh, new_topic, poll_until, produce
+from tests.real_brokers import cluster_of
 from tests.service.conftest import Running, start
 
 pytestmark = pytest.mark.xdist_group("jvm")
@@ -18,12 +17,7 @@ pytestmark = pytest.mark.xdist_group("jvm")
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    try:
-        made = start_broker("jvm", nodes=1, config=BrokerConfig())
-    except BrokerError as error:
-        pytest.skip(f"no broker can be had here: {error}; live groups were not asked for over HTTP")
-    with made:
-        yield made
+    yield from cluster_of(1)
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from harness import brokers
-from harness.brokers.interface import BrokerError
 from harness.groups.model import GroupDescription
 from harness.groups.reading import describe
 from harness.scenario.reading import parse_scenario
@@ -17,6 +15,7 @@ from spark_eval.ingest.history import scenario_of_history
 from spark_eval.ingest.ingest import of_topic
 from spark_eval.ingest.offsets_source import OffsetsReader, register
 from spark_eval.ingest.records import Story, groups_now
+from tests.real_brokers import cluster_of
 
 KINDS = [(protocol, static) for protocol in ("classic", "consumer") for static in (False, True)]
 NAMES = [f"{protocol}-{'static' if static else 'dynamic'}" for protocol, static in KINDS]
@@ -26,11 +25,7 @@ SETTLED_S = 120.0
 
 @pytest.fixture(scope="module")
 def bootstrap() -> Iterator[str]:
-    try:
-        cluster = brokers.start("jvm", nodes=1)
-    except BrokerError as error:
-        pytest.skip(f"no real broker here: {error}")
-    with cluster:
+    for cluster in cluster_of(1):
         yield cluster.bootstrap
 
 

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.brokers import BrokerConfig, BrokerError, start
+from tests.real_brokers import cluster_of
 from tests.wire.differential import CONFIG
-
-
-def cluster_of(nodes: int, config: BrokerConfig):
-    try:
-        cluster = start("jvm", nodes=nodes, config=config)
-    except BrokerError as error:
-        pytest.skip(f"no broker can be had here: {error}; this turns off the tests on real brokers")
-    with cluster:
-        yield cluster
 
 
 @pytest.fixture(scope="session")
