@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from protocol_v1.consumer_protocol import PROTOCOL_TYPE
 from protocol_v1.effects import TimerKey
-from protocol_v1.errors import Error
+from protocol_v1.errors import Error, append_error
 from protocol_v1.group import ClassicGroup
 from protocol_v1.messages import (
     DeletableGroupResult,
@@ -39,7 +39,7 @@ from protocol_v1.records import (
     apply_offset,
     forget_pending,
 )
-from protocol_v1.shard import Turn, append_error
+from protocol_v1.shard import Turn
 from protocol_v1.states import Event, State
 
 UNKNOWN_GROUP_IS_AN_ERROR_SINCE = 6

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from protocol_v1.errors import Error
+from protocol_v1.errors import Error, append_error
 from protocol_v1.group import ClassicGroup
 from protocol_v1.messages import (
     OffsetCommitRequest,
@@ -28,7 +28,7 @@ from protocol_v1.messages import (
     OffsetFetchResponseTopic,
 )
 from protocol_v1.records import GroupOffsets, OffsetCommit, PendingOffset, apply_offset
-from protocol_v1.shard import Turn, append_error
+from protocol_v1.shard import Turn
 from protocol_v1.states import State
 from protocol_v1.txn_messages import TxnOffsetCommitRequestPartition
 

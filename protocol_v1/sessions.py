@@ -5,11 +5,11 @@ Reference  classicGroupHeartbeat, expireClassicGroupMemberHeartbeat in Apache Ka
 
 from __future__ import annotations
 
-from protocol_v1.errors import Error
+from protocol_v1.errors import Error, append_error
 from protocol_v1.group import ClassicGroup
 from protocol_v1.messages import HeartbeatRequest, HeartbeatResponse
 from protocol_v1.rebalance import complete_join, prepare_rebalance, remove_member
-from protocol_v1.shard import Turn, append_error
+from protocol_v1.shard import Turn
 from protocol_v1.states import Event, State
 
 

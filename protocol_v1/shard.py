@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from protocol_v1.config import CoordinatorConfig
 from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
-from protocol_v1.errors import Error
+from protocol_v1.errors import Error, append_error
 from protocol_v1.group import ClassicGroup, ClassicMember
 from protocol_v1.messages import JoinGroupResponse, Request, Response
 from protocol_v1.records import Image, Record
@@ -149,20 +149,3 @@ def join_key(group: ClassicGroup) -> TimerKey:
 
 def sync_key(group: ClassicGroup) -> TimerKey:
     return ("sync", group.group_id)
-
-
-APPEND_ERRORS = {
-    Error.UNKNOWN_TOPIC_OR_PARTITION: Error.COORDINATOR_NOT_AVAILABLE,
-    Error.NOT_ENOUGH_REPLICAS: Error.COORDINATOR_NOT_AVAILABLE,
-    Error.REQUEST_TIMED_OUT: Error.COORDINATOR_NOT_AVAILABLE,
-    Error.NOT_LEADER_OR_FOLLOWER: Error.NOT_COORDINATOR,
-    Error.KAFKA_STORAGE_ERROR: Error.NOT_COORDINATOR,
-    Error.MESSAGE_TOO_LARGE: Error.UNKNOWN_SERVER_ERROR,
-    Error.RECORD_LIST_TOO_LARGE: Error.UNKNOWN_SERVER_ERROR,
-    Error.INVALID_FETCH_SIZE: Error.UNKNOWN_SERVER_ERROR,
-}
-"""What a client is told when the log refuses: an error of the log's own would mean nothing to it."""
-
-
-def append_error(error: Error) -> Error:
-    return APPEND_ERRORS.get(error, error)

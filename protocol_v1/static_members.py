@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocol_v1.errors import Error
+from protocol_v1.errors import Error, append_error
 from protocol_v1.group import ClassicGroup, ClassicMember
 from protocol_v1.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupResponse
 from protocol_v1.rebalance import current_generation, prepare_rebalance, try_complete_join
 from protocol_v1.records import group_metadata
-from protocol_v1.shard import Turn, append_error, session_key
+from protocol_v1.shard import Turn, session_key
 from protocol_v1.states import Event, State
 
 SKIP_ASSIGNMENT_SINCE = 9

@@ -7,12 +7,12 @@ Start at   sync_group
 
 from __future__ import annotations
 
-from protocol_v1.errors import Error
+from protocol_v1.errors import Error, append_error
 from protocol_v1.group import ClassicGroup, ClassicMember
 from protocol_v1.messages import SyncGroupRequest, SyncGroupResponse
 from protocol_v1.rebalance import answer_sync, prepare_rebalance, reset_assignments
 from protocol_v1.records import group_metadata
-from protocol_v1.shard import Turn, append_error, session_key, sync_key
+from protocol_v1.shard import Turn, session_key, sync_key
 from protocol_v1.states import Event, State
 
 PROTOCOL_MANDATORY_SINCE = 5

@@ -88,8 +88,6 @@ def unadopt(group_id: str) -> Callable[[Turn], None]:
     def undo(turn: Turn) -> None:
         effects, _ = turn.shard.classic.forget(group_id, turn.now_ms)
         turn.from_classic(effects)
-        for member_id in turn.shard.groups[group_id].order:
-            turn.restart_session(group_id, member_id)
 
     return undo
 

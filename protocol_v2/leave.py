@@ -38,14 +38,8 @@ def remove_members(
     records += [ConsumerGroupRegularExpression(group_id=group_id, regex=regex, value=None) for regex in dropped]
     records.append(bumped(turn, group, turn.shard.image.hash_of(topics_without(group, members, dropped))))
     turn.cancel_timers(group_id, [member.member_id for member in members])
-
-    def back_again(turn: Turn) -> None:
-        # Kafka does not do this: whoever closed for good then stays a member until the coordinator moves.
-        for member in members:
-            turn.restart_session(group_id, member.member_id)
-
     who = members[0].member_id if len(members) == 1 else None
-    turn.commit(group_id, records, event, done, member_id=who, on_undo=back_again)
+    turn.commit(group_id, records, event, done, member_id=who)
 
 
 def unused_regexes(group: ConsumerGroup, members: Iterable[ConsumerMember]) -> list[str]:

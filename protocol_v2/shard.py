@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from assignors.interface import Assignor
 from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
-from protocol_v1.errors import Error
+from protocol_v1.errors import Error, append_error
 from protocol_v1.messages import Request, Response
 from protocol_v2.config import SESSION_TIMEOUT, CoordinatorConfig, GroupSettings, setting
 from protocol_v2.group import ConsumerGroup
@@ -129,7 +129,12 @@ class Turn:
         self.tell(group_id, before, event, member_id)
 
         def undo(turn: Turn) -> None:
+            there = set(turn.member_ids(group_id))
             turn.take_back(group_id, replaced if existed else None)
+            # Kafka does not do this: who is a member again, without a session, stays so until the coordinator moves.
+            for member_id in turn.member_ids(group_id):
+                if member_id not in there:
+                    turn.restart_session(group_id, member_id)
             on_undo(turn)
 
         append_id = self.new_append_id()
@@ -165,6 +170,10 @@ class Turn:
                 apply(groups, record)
         self.tell(group_id, before, Event.NOT_STORED)
 
+    def member_ids(self, group_id: str) -> tuple[str, ...]:
+        group = self.shard.groups.get(group_id)
+        return tuple(group.order) if group is not None else ()
+
     def when_durable(self, done: Done) -> None:
         """Kafka holds back the result of a write until all that was written before it is durable."""
         if not self.shard.pending:
@@ -174,25 +183,30 @@ class Turn:
 
     def settle(self, append_id: int, error: Error) -> None:
         """What the log says about an append."""
-        if append_id in self.shard.classic_appends:
-            own = self.shard.classic_appends.pop(append_id)
-            self.from_classic(self.shard.classic.on_append(own, self.now_ms, error))
-            return
         if append_id in self.shard.failed:
             self.shard.failed.discard(append_id)
-            return
-        if error not in (Error.NONE, Error.REQUEST_TIMED_OUT):
+        elif error not in (Error.NONE, Error.REQUEST_TIMED_OUT):
             self.fail_from(append_id, error)
-            return
-        finish(self, self.shard.pending.pop(append_id), append_error(error))
+        elif append_id in self.shard.classic_appends:
+            self.settle_classic(append_id, error)
+        else:
+            finish(self, self.shard.pending.pop(append_id), append_error(error))
+
+    def settle_classic(self, append_id: int, error: Error) -> None:
+        own = self.shard.classic_appends.pop(append_id)
+        self.from_classic(self.shard.classic.on_append(own, self.now_ms, error))
 
     def fail_from(self, append_id: int, error: Error) -> None:
-        lost = [number for number in self.shard.pending if number >= append_id]
-        appends = [self.shard.pending.pop(number) for number in lost]
+        """What was built upon it goes with it, the last first: groups may have changed their protocol meanwhile."""
+        lost = [n for n in sorted({*self.shard.pending, *self.shard.classic_appends}) if n >= append_id]
+        appends = {n: self.shard.pending.pop(n) for n in lost if n in self.shard.pending}
         self.shard.failed.update(lost[1:])
-        for append in reversed(appends):
-            append.undo(self)
-        for append in appends:
+        for number in reversed(lost):
+            if number in appends:
+                appends[number].undo(self)
+            else:
+                self.settle_classic(number, error)
+        for append in appends.values():
             finish(self, append, append_error(error))
 
     def tell(
@@ -237,20 +251,3 @@ MEMBER_TIMERS = (SESSION, REBALANCE, JOIN, SYNC)
 
 def is_gone(group: ConsumerGroup | None, member_id: str) -> bool:
     return group is None or member_id not in group.members
-
-
-APPEND_ERRORS = {
-    Error.UNKNOWN_TOPIC_OR_PARTITION: Error.COORDINATOR_NOT_AVAILABLE,
-    Error.NOT_ENOUGH_REPLICAS: Error.COORDINATOR_NOT_AVAILABLE,
-    Error.REQUEST_TIMED_OUT: Error.COORDINATOR_NOT_AVAILABLE,
-    Error.NOT_LEADER_OR_FOLLOWER: Error.NOT_COORDINATOR,
-    Error.KAFKA_STORAGE_ERROR: Error.NOT_COORDINATOR,
-    Error.MESSAGE_TOO_LARGE: Error.UNKNOWN_SERVER_ERROR,
-    Error.RECORD_LIST_TOO_LARGE: Error.UNKNOWN_SERVER_ERROR,
-    Error.INVALID_FETCH_SIZE: Error.UNKNOWN_SERVER_ERROR,
-}
-"""What a client is told when the log refuses: an error of the log's own would mean nothing to it."""
-
-
-def append_error(error: Error) -> Error:
-    return APPEND_ERRORS.get(error, error)

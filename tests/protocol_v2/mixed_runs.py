@@ -1,8 +1,10 @@
 """Random lives of groups that change their protocol: consumers and eager classic members come, go and change places.
 
 As in random_runs.py, but through both coordinators. An eager member stops reading before every JoinGroup, so at no time
-do two members of the group read one partition, whichever protocol the group speaks at that time. Classic members are
-dynamic: a static one that takes over the last consumer's place makes Kafka hand out targets before they are free.
+do two members of the group read one partition, whichever protocol the group speaks at that time. Two things are left
+out, because Kafka hands out targets before they are free there: classic members are dynamic (a static one may take over
+the last consumer's place), and a classic member is not counted while its generation is no longer the group's (a group
+that is downgraded takes targets for assignments, and may be upgraded again before its members have heard).
 """
 
 from __future__ import annotations
@@ -208,11 +210,20 @@ class MixedWorld(World):
             return {}
         return {member.member_id: None for member in classic.image_of("g").members}
 
+    def is_fenced(self, client: Any) -> bool:
+        """A classic member that will hear ILLEGAL_GENERATION with its next request."""
+        if not isinstance(client, ClassicClient):
+            return False
+        group = self.coordinator.groups.get("g")
+        if group is not None:
+            return group.members[client.member_id].current.member_epoch != client.generation
+        return self.coordinator.coordinator.shard.classic.image_of("g").generation_id != client.generation
+
     def check_readers(self) -> None:
         readers: dict[Any, str] = {}
         held = self.members()
         for client in self.clients:
-            if client.member_id not in held or client.epoch == 0:
+            if client.member_id not in held or client.epoch == 0 or self.is_fenced(client):
                 continue
             allowed = held[client.member_id]
             assert allowed is None or client.reading <= allowed, f"S18: {client} reads more than {allowed}"

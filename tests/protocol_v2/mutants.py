@@ -119,7 +119,7 @@ MUTANTS = {
         "group.assignment_timestamp = value.assignment_timestamp if value else None",
         "group.assignment_timestamp = group.assignment_timestamp",
     ),
-    "what the log refused stays": Mutant("shard", "append.undo(self)", "pass"),
+    "what the log refused stays": Mutant("shard", "appends[number].undo(self)", "pass"),
     "an answer does not wait for the log": Mutant(
         "heartbeat",
         "opened.commit(turn, step.records, durable,",
