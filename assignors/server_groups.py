@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 from assignors.java_order import DEFAULT_CAPACITY, capacity_of_set_copy, put_order, string_hashes, uuid_hash
 from assignors.model import Group, Layout, Member, java_string_order, owned_numbers
@@ -33,7 +34,8 @@ def decode_uuid(text: str) -> Uuid:
 
 def is_homogeneous(members: Mapping[str, Member]) -> bool:
     """Everybody names the same topics, in any order, existing or not."""
-    distinct = {id(member.topics): member.topics for member in members.values()}
+    each = list(map(attrgetter("topics"), members.values()))
+    distinct = dict(zip(map(id, each), each, strict=True))  # who subscribes alike mostly shares one tuple
     first, *others = distinct.values()
     return all(set(topics) == set(first) for topics in others)
 

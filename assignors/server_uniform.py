@@ -140,16 +140,16 @@ def free_partitions(
     spans: Sequence[tuple[int, int]], held: Shares, origin: Assignment | None
 ) -> tuple[Sequence[int], bool]:
     """What nobody holds, topic by topic, and whether what is held is held once."""
-    in_use = [id(numbers) for numbers in held.values() if numbers]
+    in_use = list(map(id, filter(None, held.values())))
     if not in_use:
         if all(end == start for (_, end), (start, _) in pairwise(spans)):
             return range(spans[0][0], spans[-1][1]) if spans else (), True
         return [number for span in spans for number in range(*span)], True
     if origin is not None and origin.complete and len(set(in_use)) == len(in_use):
         # Then what is free is what its other members had: the cost is that of who left, not of all partitions.
-        by_id = {id(numbers): numbers for numbers in origin.numbers.values()}
-        left = [number for one in by_id.keys() - in_use for number in by_id[one]]
-        return in_spans(left, spans), True
+        left = set(map(id, origin.numbers.values())).difference(in_use)
+        numbers = [number for share in origin.numbers.values() if id(share) in left for number in share] if left else ()
+        return in_spans(numbers, spans), True
     claimed: set[int] = set().union(*held.values())
     free = [number for span in spans for number in range(*span) if number not in claimed]
     return free, len(claimed) == sum(map(len, held.values()))
@@ -176,21 +176,17 @@ def keep_up_to_quota(
     numbers = dict(held)
     dropped: list[int] = []
     unfilled: list[tuple[str, int]] = []
-    members_left = len(held)
-    for member_id, share in held.items():
-        room = minimum - len(share) + (extra > 0)
-        if room < 0:
+    for members_left, (member_id, share) in zip(range(len(held), 0, -1), held.items(), strict=True):
+        room = minimum - len(share)
+        if extra and (room < 0 or members_left <= extra):
+            # One of the extras. While there are more members than extras, who holds none leaves it to who may.
+            room += 1
+            extra -= 1
+        if room > 0:
+            unfilled.append((member_id, room))
+        elif room < 0:
             numbers[member_id], given_up = split_share(member_id, len(share) + room)
             dropped += given_up
-            room = 0
-        if extra:
-            if room and members_left > extra:
-                room -= 1  # another one may hold an extra partition already; the last ones must take theirs
-            else:
-                extra -= 1
-        if room:
-            unfilled.append((member_id, room))
-        members_left -= 1
     return numbers, dropped, unfilled
 
 
