@@ -4,7 +4,8 @@ Given      values from records.apply, the one place where a group changes; it de
 Invariant  partition_epochs is {p: epoch of m} for every p that a member m holds or is giving up, and nobody else does;
            stable_at, names, regexes, assignors and the classic counters count over members; static names each
            instance id's one holder
-Cost       what a heartbeat touches is the size of its member's share, whatever the size of the group
+Cost       what a heartbeat touches is the size of its member's share, whatever the size of the group; where it changes
+           something, one sum over the counts of the group's topics as well
 Reference  ConsumerGroup and ModernGroup in Apache Kafka
 """
 
@@ -19,6 +20,7 @@ from assignors.model import Assignment, Group
 from protocol_v1.errors import InvariantBroken
 from protocol_v2.hash_order import TimelineOrder
 from protocol_v2.states import GroupState, MemberState, group_state
+from protocol_v2.subscription_type import Subscriptions
 from protocol_v2.topics import MetadataHash, TopicPartition, topic_name
 from protocol_v2.values import (
     GONE,
@@ -73,6 +75,8 @@ class ConsumerGroup:
     regexes: Counter[str] = field(default_factory=Counter)
     regex_topics: Counter[str] = field(default_factory=Counter)
     """By how many resolved expressions, not members, a topic is matched."""
+    homogeneous: bool = True
+    """As of the last record about a member: an expression that is resolved or dropped later is not looked at again."""
     assignors: Counter[str] = field(default_factory=Counter)
     classic_members: int = 0
     classic_protocols: Counter[str] = field(default_factory=Counter)
@@ -96,8 +100,9 @@ class ConsumerGroup:
     def target_of(self, member_id: str) -> Target:
         return self.targets.get(member_id, NO_TARGET)
 
-    def subscribed_topics(self) -> set[str]:
-        return {*self.names, *self.regex_topics}
+    @property
+    def subscriptions(self) -> Subscriptions:
+        return Subscriptions(self.names, self.regexes, self.regex_topics)
 
     def interned(self, names: Iterable[str]) -> tuple[str, ...]:
         """Sorted, each once, and one tuple for all who subscribe alike: an assignor sees at a glance that they do."""
@@ -136,6 +141,7 @@ class ConsumerGroup:
             self._forget_instance(before)
         if metadata.instance_id is not None:
             self.static[metadata.instance_id] = member_id
+        self._renew_subscription_type()
 
     def set_current(self, member_id: str, current: CurrentAssignment | None) -> None:
         before = self.members.get(member_id)
@@ -150,6 +156,7 @@ class ConsumerGroup:
         self._move_partitions(before.current, after)
         self.members[member_id] = ConsumerMember(member_id, before.metadata, after)
         self.order.put(member_id)
+        self._renew_subscription_type()
 
     def set_target(self, member_id: str, target: Target | None) -> None:
         if target is None:
@@ -176,6 +183,10 @@ class ConsumerGroup:
         del self.members[member.member_id]
         self.order.remove(member.member_id)
         self._forget_instance(member)
+        self._renew_subscription_type()
+
+    def _renew_subscription_type(self) -> None:
+        self.homogeneous = self.subscriptions.is_homogeneous(len(self.members))
 
     def _forget_instance(self, member: ConsumerMember) -> None:
         instance_id = member.metadata.instance_id

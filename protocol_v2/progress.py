@@ -17,7 +17,7 @@ from protocol_v2.reconciliation import Circumstances, next_assignment
 from protocol_v2.records import ConsumerGroupCurrentMemberAssignment, ConsumerGroupMemberMetadata, GroupRecord
 from protocol_v2.shard import REBALANCE, Turn
 from protocol_v2.states import MemberState
-from protocol_v2.subscriptions import RegexUpdate, refreshed, update_regex
+from protocol_v2.subscriptions import RegexUpdate, has_expired, refreshed, subscriptions_with, update_regex
 from protocol_v2.target_assignment import CurrentTarget, Joining, is_due, next_target
 from protocol_v2.topics import TopicPartition
 from protocol_v2.values import ConsumerMember, CurrentAssignment, MemberMetadata
@@ -38,6 +38,7 @@ class Step:
     names_changed: bool = False
     regex: RegexUpdate = RegexUpdate.UNCHANGED
     group_epoch: int = 0
+    homogeneous: bool = True
 
     @property
     def subscription_changed(self) -> bool:
@@ -50,6 +51,7 @@ class Step:
             after=ConsumerMember(self.member.member_id, self.metadata, self.member.current),
             names_as_sent=self.names_as_sent,
             replaces=self.replaces,
+            homogeneous=self.homogeneous,
         )
 
     def store_member(self) -> None:
@@ -61,7 +63,14 @@ class Step:
         self.regex = update_regex(self.turn, self.group, before, after, self.records)
 
     def refresh(self, *, bump: bool) -> None:
-        self.group_epoch = refreshed(self.turn, self.group, self.member.metadata, self.metadata, bump, self.records)
+        """Without a new look the subscription type is the one without this member, as in Kafka."""
+        group = self.group
+        self.group_epoch, self.homogeneous = group.group_epoch, group.homogeneous
+        if bump or has_expired(group, self.turn.now_ms):
+            changed = subscriptions_with(group, self.member.metadata, self.metadata)
+            self.group_epoch = refreshed(self.turn, group, changed, bump, self.records)
+            known = self.member.member_id in group.members or self.metadata.instance_id in group.static
+            self.homogeneous = changed.is_homogeneous(len(group.members) + (not known))
 
     def renew_target(self) -> CurrentTarget:
         if not is_due(self.turn, self.group, self.group_epoch):
@@ -69,9 +78,11 @@ class Step:
         return next_target(self.turn, self.group, self.group_epoch, self.joining, self.records)
 
     def kept_target(self) -> CurrentTarget:
-        """Of a static member under a new id, the one that its old id had."""
-        owner = self.replaces or self.member.member_id
-        return CurrentTarget(self.group.assignment_epoch, self.group.target_of(owner))
+        """By instance id where there is one: a new member id gets what the old one had, but a member that was dynamic
+        until now gets nothing before the next target."""
+        group, instance_id = self.group, self.metadata.instance_id
+        owner = self.member.member_id if instance_id is None else group.static.get(instance_id, "")
+        return CurrentTarget(group.assignment_epoch, group.target_of(owner))
 
     def reconcile(self, goal: CurrentTarget) -> CurrentAssignment:
         group, image, metadata = self.group, self.turn.shard.image, self.metadata

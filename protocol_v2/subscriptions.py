@@ -24,6 +24,7 @@ from protocol_v2.regex import compile_regex
 from protocol_v2.regex_program import BadRegex
 from protocol_v2.shard import Turn, ignore
 from protocol_v2.states import Event
+from protocol_v2.subscription_type import Subscriptions
 from protocol_v2.topics import MetadataHash, MetadataImage
 from protocol_v2.values import MemberMetadata, ResolvedRegex
 
@@ -84,9 +85,7 @@ def maybe_resolve(turn: Turn, group: ConsumerGroup, old: str, new: str, is_new_h
     last = next(iter(group.resolved.values()), None)  # all are refreshed together
     if last is not None and turn.now_ms <= last.timestamp + MIN_REFRESH_INTERVAL_MS:
         return
-    regexes = Counter(group.regexes)
-    tally(regexes, [old] if old else [], -1)
-    tally(regexes, [new] if new else [], +1)
+    regexes = regexes_with(group, old, new)
     image = turn.shard.image
     old_age_ms = turn.config.group_consumer_regex_refresh_interval_ms
     due = (
@@ -143,18 +142,9 @@ def has_expired(group: ConsumerGroup, now_ms: int) -> bool:
     return now_ms >= group.deadline.at_ms or group.group_epoch < group.deadline.group_epoch
 
 
-def refreshed(
-    turn: Turn,
-    group: ConsumerGroup,
-    before: MemberMetadata,
-    after: MemberMetadata,
-    bump: bool,
-    records: list[GroupRecord],
-) -> int:
+def refreshed(turn: Turn, group: ConsumerGroup, changed: Subscriptions, bump: bool, records: list[GroupRecord]) -> int:
     """The group epoch after a look at the topics, which moves if they changed or if `bump` says so."""
-    if not bump and not has_expired(group, turn.now_ms):
-        return group.group_epoch
-    metadata_hash = turn.shard.image.hash_of(topics_with(group, before, after))
+    metadata_hash = turn.shard.image.hash_of(changed.topics())
     if bump or metadata_hash != group.metadata_hash:
         records.append(bumped(turn, group, metadata_hash))
         return group.group_epoch + 1
@@ -162,24 +152,22 @@ def refreshed(
     return group.group_epoch
 
 
-def topics_with(group: ConsumerGroup, before: MemberMetadata, after: MemberMetadata) -> set[str]:
-    """All subscribed topics once one member has changed from `before` to `after`."""
-    topics = group.subscribed_topics()
-    if before.subscribed_topic_names is not after.subscribed_topic_names:
-        alone = {name for name in before.subscribed_topic_names if group.names[name] == 1}
-        topics -= {name for name in alone if name not in group.regex_topics}
-        topics.update(after.subscribed_topic_names)
-    old = before.subscribed_topic_regex
-    if old and old != after.subscribed_topic_regex and group.regexes[old] == 1 and old in group.resolved:
-        matched = group.resolved[old].topics
-        topics -= {
-            name
-            for name in matched
-            if group.regex_topics[name] == 1
-            and name not in after.subscribed_topic_names
-            and group.names[name] <= (name in before.subscribed_topic_names)
-        }
-    return topics
+def subscriptions_with(group: ConsumerGroup, before: MemberMetadata, after: MemberMetadata) -> Subscriptions:
+    """The group's, once one member has changed from `before` to `after`."""
+    names, regex_topics = Counter(group.names), Counter(group.regex_topics)
+    tally(names, before.subscribed_topic_names, -1)
+    tally(names, after.subscribed_topic_names, +1)
+    old, new = before.subscribed_topic_regex, after.subscribed_topic_regex
+    if old and old != new and group.regexes[old] == 1 and old in group.resolved:
+        tally(regex_topics, group.resolved[old].topics, -1)
+    return Subscriptions(names, regexes_with(group, old, new), regex_topics)
+
+
+def regexes_with(group: ConsumerGroup, old: str, new: str) -> Counter[str]:
+    regexes = Counter(group.regexes)
+    tally(regexes, [old] if old else [], -1)
+    tally(regexes, [new] if new else [], +1)
+    return regexes
 
 
 def topics_changed(turn: Turn, changed: frozenset[str]) -> None:

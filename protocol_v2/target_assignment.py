@@ -18,9 +18,6 @@ from typing import Any
 
 from assignors.java_order import HashTable, capacity_for, string_hash
 from assignors.model import EMPTY, Assignment, Group, Layout, Member, Share
-from assignors.server_groups import is_homogeneous
-from assignors.server_uniform import UniformAssignor
-from assignors.server_uniform_mixed import assign_heterogeneous
 from protocol_v1.errors import Error
 from protocol_v2.config import ASSIGNMENT_INTERVAL
 from protocol_v2.fencing import Refused
@@ -33,7 +30,8 @@ from protocol_v2.records import (
     TargetMetadata,
 )
 from protocol_v2.shard import Turn
-from protocol_v2.subscriptions import topics_with
+from protocol_v2.subscription_type import assigned
+from protocol_v2.subscriptions import subscriptions_with
 from protocol_v2.topics import MetadataImage, topic_name
 from protocol_v2.values import ConsumerMember, MemberMetadata, Target
 
@@ -48,6 +46,8 @@ class Joining:
     """In the request's order, if it lists names: a broker's assignor sees them so."""
     replaces: str | None = None
     """The former id of this static member."""
+    homogeneous: bool
+    """Kafka's subscription type: see subscription_type.py."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,7 @@ def compute(turn: Turn, group: ConsumerGroup, joining: Joining) -> tuple[Assigno
     described = view.group.with_members(described_members(group, joining, view, turn.shard.image))
     assignor = turn.shard.assignors[preferred_assignor(turn, group, joining)]
     try:
-        if type(assignor) is UniformAssignor and is_mixed(group, joining) and is_homogeneous(described.members):
-            # Two expressions that happen to match the same topics: alike for the eye, but not for the broker.
-            return view, assign_heterogeneous(described, described.hash_order)
-        answer = assignor.assign(described)
+        answer = assigned(assignor, described, homogeneous=joining.homogeneous)
         return view, checked(answer, described)
     except Exception as error:
         raise Refused(Error.UNKNOWN_SERVER_ERROR, f"Failed to compute a new target assignment: {error}") from error
@@ -93,7 +90,7 @@ def compute(turn: Turn, group: ConsumerGroup, joining: Joining) -> tuple[Assigno
 
 def assignor_view(group: ConsumerGroup, image: MetadataImage, joining: Joining) -> AssignorView:
     """Only topics that are subscribed and exist. The layout stays as long as they do."""
-    names = topics_with(group, joining.before, joining.after.metadata)
+    names = subscriptions_with(group, joining.before, joining.after.metadata).topics()
     names.update(group.matched_topics(joining.after.metadata))
     topics = {name: image.topics[name].topic for name in names if name in image.topics}
     view = group.view
@@ -161,19 +158,6 @@ def previous_share(
         if image.exists(topic_id):
             owned.setdefault(topic_name(topic_id), []).append(partition)
     return owned
-
-
-def is_mixed(group: ConsumerGroup, joining: Joining) -> bool:
-    """Kafka's test for a heterogeneous group, where it differs from a comparison of what members end up with."""
-    regexes = Counter(group.regexes)
-    old, new = joining.before.subscribed_topic_regex, joining.after.metadata.subscribed_topic_regex
-    tally(regexes, [old] if old else [], -1)
-    tally(regexes, [new] if new else [], +1)
-    if not regexes:
-        return False  # names alone: equal sets, and nothing else, are homogeneous
-    members = len(group.members) + (joining.after.member_id not in group.members) - (joining.replaces in group.members)
-    names = bool(group.names) or bool(joining.after.metadata.subscribed_topic_names)
-    return names or members not in regexes.values()
 
 
 def preferred_assignor(turn: Turn, group: ConsumerGroup, joining: Joining) -> str:

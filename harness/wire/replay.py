@@ -24,7 +24,7 @@ MARGIN_MS = 60
 RACE_MS = 30
 """Two timers of different kinds that are closer than this may fire the other way round."""
 NEVER_MS = -(10**9)
-UNTIMED = ("expiry", "consumer-expiry", "consumer-regex")
+UNTIMED = ("expiry", "consumer-expiry")
 """Housekeeping that changes no answer within the seconds that a sequence takes."""
 
 

@@ -12,7 +12,7 @@ from assignors.server_uniform_mixed import assign_heterogeneous
 from protocol_v1 import messages as v1
 from protocol_v1.effects import Append, Reply
 from protocol_v1.errors import Error
-from protocol_v2 import target_assignment
+from protocol_v2 import subscription_type
 from protocol_v2.config import CoordinatorConfig, MigrationPolicy
 from protocol_v2.coordinator import Coordinator, at_once
 from protocol_v2.messages import (
@@ -89,7 +89,7 @@ def test_two_expressions_that_match_alike_are_still_a_mixed_group(monkeypatch):
         mixed.append(sorted(group.members))
         return assign_heterogeneous(group, order)
 
-    monkeypatch.setattr(target_assignment, "assign_heterogeneous", watching)
+    monkeypatch.setattr(subscription_type, "assign_heterogeneous", watching)
     play(
         "(topic t6)",
         "A 0 re 't6' -> 1 {} | wait 0.1 | A 1 -> 2 {0-5} | B 0 re 't6' -> 3 {}",

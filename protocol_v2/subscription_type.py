@@ -1,0 +1,53 @@
+"""Whether Kafka takes the members of a group to subscribe alike: its assignors have one algorithm for either case.
+
+Given      counts over the group: members by name, members by expression, expressions by matched topic
+Returns    homogeneous or not, and what the assignor answers then
+Counts     are not sets. Expressions that match the same topics differ for Kafka; and a member that came without moving
+           the group epoch was not counted yet, so it can be given topics that it never asked for
+Reference  ConsumerGroup.subscriptionType, UniformAssignor, RangeAssignor in Apache Kafka
+Start at   is_homogeneous, assigned
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+from assignors.model import Group
+from assignors.server_groups import is_homogeneous as are_alike
+from assignors.server_range import ServerRangeAssignor
+from assignors.server_uniform import UniformAssignor, assign_homogeneous
+from assignors.server_uniform_mixed import assign_heterogeneous
+from assignors.subscribers import static_members_first
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriptions:
+    names: Counter[str]
+    regexes: Counter[str]
+    regex_topics: Counter[str]
+    """By how many resolved expressions, not members, a topic is matched."""
+
+    def topics(self) -> set[str]:
+        return {*self.names, *self.regex_topics}
+
+    def is_homogeneous(self, members: int) -> bool:
+        """Everybody names the same topics, or everybody has one and the same expression and nothing else."""
+        if self.regexes:
+            everybody = members in self.regexes.values()
+            return everybody and not self.names and self.regex_topics.total() == len(self.regex_topics)
+        return self.names.total() == members * len(self.names) and self.regex_topics.keys() <= self.names.keys()
+
+
+def assigned(assignor: Any, group: Group, *, homogeneous: bool) -> Any:
+    """A custom assignor decides for itself."""
+    if type(assignor) is UniformAssignor and group.members:
+        build = assign_homogeneous if homogeneous else assign_heterogeneous
+        return build(group, group.hash_order)
+    if type(assignor) is ServerRangeAssignor and homogeneous and not are_alike(group.members):
+        first = group.members[static_members_first(group.members)[0]]
+        group = group.with_members(
+            {each: replace(member, topics=first.topics) for each, member in group.members.items()}
+        )
+    return assignor.assign(group)
