@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
+
+from api.options.shared import AsJson
 
 group_app = typer.Typer(help="A live group: read, never changed.", no_args_is_help=True)
 
 GroupId = Annotated[str, typer.Argument(metavar="GROUP", help="The group.id.")]
 Bootstrap = Annotated[str, typer.Option("--bootstrap", metavar="HOST:PORT", help="The cluster's bootstrap.servers.")]
 Config = Annotated[
-    Optional[str],  # noqa: UP045 - typer reads this at run time
+    str | None,
     typer.Option("--config", metavar="FILE", help="A client's properties: security.protocol, sasl.*, ssl.*."),
 ]
 Timeout = Annotated[float, typer.Option("--timeout", metavar="S", help="Seconds for everything.")]
@@ -30,7 +32,7 @@ def group_describe(
     config: Config = None,
     timeout: Timeout = 20.0,
     apart: Apart = 6.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Members, subscriptions, who owns what, lag, and whether each partition is working, behind, stalled or stopped."""
     from api.commands.group import group_describe_command
@@ -50,7 +52,7 @@ def group_snapshot(
         typer.Option("--load", metavar="WHAT", help="What a partition's load is: rate (needs two looks), lag or none."),
     ] = "rate",
     out: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--out", metavar="FILE", help="Where to write it; standard output without it."),
     ] = None,
 ) -> None:

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
-Provider = Annotated[
-    str, typer.Option("--provider", metavar="NAME", help="auto, testcontainers, jvm, external or mock.")
-]
+from api.options.shared import AsJson, Provider
+
 Bootstrap = Annotated[
-    Optional[str],  # noqa: UP045 - typer reads this at run time
+    str | None,
     typer.Option("--bootstrap", metavar="HOST:PORT", help="A cluster that runs, instead of one that is started."),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 
 
 def live(
     scenario: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Argument(metavar="[SCENARIO|-]", help="YAML or JSON; it takes as long as it says."),
     ] = None,
     strategy: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--strategy", "-s", help="What the consumers run; the scenario's own without it."),
     ] = None,
     provider: Provider = "auto",
     bootstrap: Bootstrap = None,
     trace: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--trace", metavar="FILE", help="Write what happened as JSON lines, as simulate does."),
     ] = None,
     as_json: AsJson = False,
     assignor: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(
             "--assignor", metavar="MODULE:CLASS", help="No scenario: the lab's own members with this assignor."
         ),
@@ -42,7 +40,7 @@ def live(
         str, typer.Option("--group", metavar="GROUP", help="With --assignor: which group to join.")
     ] = "lab",
     topics: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--topics", metavar="A,B", help="With --assignor: what to subscribe to."),
     ] = None,
     members: Annotated[int, typer.Option("--members", metavar="N", help="With --assignor: how many of ours.")] = 1,
@@ -72,7 +70,7 @@ def live(
 
 def fidelity(
     scenarios: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Argument(metavar="[SCENARIO...]", help="YAML or JSON; six short ones of the lab's own without any."),
     ] = None,
     strategies: Annotated[
@@ -83,7 +81,7 @@ def fidelity(
     provider: Provider = "auto",
     bootstrap: Bootstrap = None,
     out: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option("--out", metavar="FILE", help="Write the answer as JSON there, too."),
     ] = None,
     as_json: AsJson = False,
