@@ -9,9 +9,7 @@ must come to rest: one generation, every client with exactly the share that its 
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -21,6 +19,7 @@ from harness.sequences import PROTOCOLS
 from protocol_v1.errors import Error, InvariantBroken
 from tests.protocol_v1.script import b64
 from tests.protocol_v1.watched import Watched
+from tests.running import run_all
 from tests.shrinking import shortened
 
 Op = tuple[int, int, str, int]
@@ -316,17 +315,5 @@ def report(seed: int) -> str | None:
     return f"seed {seed}: {error!r}\nfor `rebalance-lab play`:\n{json.dumps(run.sequence())}"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=int, default=2_000)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    for seed in range(arguments.seed, arguments.seed + arguments.runs):
-        failure = report(seed)
-        if failure is not None:
-            sys.exit(failure)
-    print(f"{arguments.runs} runs, every invariant held")
-
-
 if __name__ == "__main__":
-    main()
+    run_all(report)

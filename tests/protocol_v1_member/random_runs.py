@@ -8,28 +8,22 @@ alive behaves, and the group must come to rest: one generation, every partition 
 
 from __future__ import annotations
 
-import argparse
-import sys
 from random import Random
 from typing import Any
 
 from harness.conversation import Client
-from protocol_v1.effects.member import CloseOption, Commit, EnforceRebalance, Subscribe, Unsubscribe
+from protocol_v1.effects.member import EnforceRebalance, Subscribe
 from protocol_v1.errors import InvariantBroken
+from tests.members.troubles import INSTANCES, Op, Troubles, random_ops
 from tests.protocol_v1_member.watched import Watched
+from tests.running import run_all
 from tests.shrinking import shortened
 
-Op = tuple[int, int, str, int]
-"""How many ms later, which client, what happens to it, and a number that the action makes use of."""
-
-PAUSES = (0, 1, 2, 3, 5, 20, 60, 200, 500, 1_000, 3_000)
 ACTIONS = {
     "start": 30, "lose_out": 5, "lose_in": 6, "repeat": 4, "delay": 6, "cut": 5, "crash": 4, "close": 4, "busy": 5,
     "poll": 10, "slow": 4, "fail_over": 2, "enforce": 3, "grow": 2, "subscribe": 3, "callback_error": 2, "commit": 3,
     "unsubscribe": 1, "wait": 6,
 }  # fmt: skip
-INSTANCES = (None, None, None, "pod-a", "pod-b", "pod-a")
-"""Of each client; two of them claim one instance id."""
 LISTS = (
     ("range",),
     ("sticky",),
@@ -50,33 +44,14 @@ SETTINGS: dict[str, Any] = {
 PATIENCE_MS = 60_000
 
 
-def random_ops(random: Random, length: int) -> list[Op]:
-    actions, weights = list(ACTIONS), list(ACTIONS.values())
-    return [
-        (random.choice(PAUSES), random.randrange(len(INSTANCES)), action, random.randrange(1 << 16))
-        for action in random.choices(actions, weights, k=length)
-    ]
-
-
-class Run:
+class Run(Troubles):
     def __init__(self, ops: list[Op], kind: int) -> None:
         self.ops = ops
         auto_commit = {"enable_auto_commit": kind % 3 != 2}
         self.assignors = LISTS[kind % len(LISTS)]
         self.group = Watched({"a": 3, "b": 2}, self.assignors, **SETTINGS, **auto_commit)
 
-    def execute(self) -> None:
-        for pause, number, action, knob in self.ops:
-            self.group.run(pause)
-            name = f"c{number}"
-            client = self.group.clients.get(name)
-            if action == "start":
-                self.start(name, number)
-            elif client is not None and client.alive:
-                getattr(self, "do_" + action)(client, knob)
-        self.settle()
-
-    def start(self, name: str, number: int) -> None:
+    def start(self, name: str, number: int, knob: int) -> None:
         client = self.group.clients.get(name)
         if client is None or not client.alive:
             self.group.trouble.pop(name, None)
@@ -84,42 +59,9 @@ class Run:
 
     # Trouble
 
-    def do_lose_out(self, client: Client, knob: int) -> None:
-        self.group.of(client).lose_out = 1 + knob % 3
-
-    def do_lose_in(self, client: Client, knob: int) -> None:
-        self.group.of(client).lose_in = 1 + knob % 3
-
     def do_repeat(self, client: Client, knob: int) -> None:
         trouble = self.group.of(client)
         trouble.repeat_out, trouble.repeat_in = knob % 3, knob // 3 % 3
-
-    def do_delay(self, client: Client, knob: int) -> None:
-        self.group.of(client).delays_ms = ((50, 400, 1_200)[knob % 3],) + (0,) * (knob // 3 % 3) + (100,)
-
-    def do_cut(self, client: Client, knob: int) -> None:
-        self.group.cut(client)
-
-    def do_crash(self, client: Client, knob: int) -> None:
-        self.group.crash(client.name)
-
-    def do_close(self, client: Client, knob: int) -> None:
-        if self.free(client):
-            self.group.close(client.name, list(CloseOption)[knob % 3])
-
-    def do_busy(self, client: Client, knob: int) -> None:
-        if self.free(client):
-            self.group.busy(client.name)
-
-    def do_poll(self, client: Client, knob: int) -> None:
-        self.group.poll_again(client)
-
-    def do_slow(self, client: Client, knob: int) -> None:
-        client.callback_ms = (10, 500, 5_000, 0)[knob % 4]
-
-    def do_fail_over(self, client: Client, knob: int) -> None:
-        if self.group.coordinator is not None:
-            self.group.fail_over(down_ms=(0, 100, 3_000)[knob % 3])
 
     def do_enforce(self, client: Client, knob: int) -> None:
         self.group.tell(client, EnforceRebalance())
@@ -127,31 +69,6 @@ class Run:
     def do_grow(self, client: Client, knob: int) -> None:
         name = "ab"[knob % 2]
         self.group.grow({name: self.group.topics[name].partitions + 1})
-
-    def do_subscribe(self, client: Client, knob: int) -> None:
-        if self.free(client):
-            pattern = "[ab]" if knob % 4 == 3 else None
-            topics = frozenset(("a", "ab", "b")[knob % 4]) if pattern is None else frozenset()
-            self.group.tell(client, Subscribe(topics, pattern))
-
-    def do_unsubscribe(self, client: Client, knob: int) -> None:
-        if self.free(client):
-            self.group.tell(client, Unsubscribe())
-
-    def do_callback_error(self, client: Client, knob: int) -> None:
-        self.group.of(client).callback_errors = 1
-
-    def do_commit(self, client: Client, knob: int) -> None:
-        if client.member.memory.sync_commit is None:
-            self.group.tell(client, Commit(self.group.positions(client), sync=bool(knob % 2)))
-
-    def do_wait(self, client: Client, knob: int) -> None:
-        self.group.run(knob % 6_000)
-
-    def free(self, client: Client) -> bool:
-        """The application's thread is not inside a callback or a blocking call."""
-        memory = client.member.memory
-        return memory.then is None and memory.closing is None and memory.sync_commit is None
 
     # After the trouble
 
@@ -194,7 +111,7 @@ def run_once(ops: list[Op], kind: int) -> tuple[Run, Exception | None]:
 
 def seeded(seed: int) -> tuple[list[Op], int]:
     random = Random(seed)
-    return random_ops(random, random.randrange(5, 40)), random.randrange(len(LISTS) * 3)
+    return random_ops(random, random.randrange(5, 40), ACTIONS), random.randrange(len(LISTS) * 3)
 
 
 def report(seed: int) -> str | None:
@@ -208,17 +125,5 @@ def report(seed: int) -> str | None:
     return "\n".join([f"seed {seed}: {error!r}", f"run_once({ops}, {kind})", *stories, str(run.group.states)])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--runs", type=int, default=2_000)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    for seed in range(arguments.seed, arguments.seed + arguments.runs):
-        failure = report(seed)
-        if failure is not None:
-            sys.exit(failure)
-    print(f"{arguments.runs} runs, every invariant held")
-
-
 if __name__ == "__main__":
-    main()
+    run_all(report)

@@ -24,7 +24,8 @@ from protocol_v1.messages import (
     JoinGroupRequest,
     OffsetCommitRequest,
 )
-from tests.protocol_v1_member.alone import Alone, called, causes, of, raised, sent, share
+from tests.members.alone import called, of, raised, sent
+from tests.protocol_v1_member.alone import Alone, causes, share
 
 COOPERATIVE = "cooperative-sticky"
 

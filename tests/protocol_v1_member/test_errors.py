@@ -29,7 +29,8 @@ from protocol_v1.messages import (
     OffsetFetchRequest,
     SyncGroupRequest,
 )
-from tests.protocol_v1_member.alone import Alone, called, of, raised, sent
+from tests.members.alone import called, of, raised, sent
+from tests.protocol_v1_member.alone import Alone
 
 ERRORS = [error for error in Error if error is not Error.NONE]
 UNJOINED, PREPARING, STABLE = MemberState.UNJOINED, MemberState.PREPARING_REBALANCE, MemberState.STABLE

@@ -29,7 +29,8 @@ from protocol_v1.messages import (
     JoinGroupResponseMember,
     SyncGroupRequest,
 )
-from tests.protocol_v1_member.alone import Alone, assignor, called, causes, of, sent, share, subscription
+from tests.members.alone import called, of, sent
+from tests.protocol_v1_member.alone import Alone, assignor, causes, share, subscription
 
 COOPERATIVE = "cooperative-sticky"
 

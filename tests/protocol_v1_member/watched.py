@@ -7,8 +7,6 @@ in tests/protocol_v1/watched.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 from itertools import combinations, product
 from typing import Any
 
@@ -22,7 +20,6 @@ from protocol_v1.effects.member import (
     CallbackDone,
     MemberEffect,
     Moved,
-    Poll,
     Raise,
     Send,
     Told,
@@ -38,12 +35,11 @@ from protocol_v1.messages import (
     LeaveGroupRequest,
     OffsetCommitRequest,
     Request,
-    Response,
     SyncGroupRequest,
 )
+from tests.members.bad_network import BadNetwork, Trouble
 
 FATAL = (Error.FENCED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL)
-REPOLL_MS = 200
 
 
 def must(holds: bool, number: int, what: str) -> None:
@@ -51,26 +47,7 @@ def must(holds: bool, number: int, what: str) -> None:
         raise InvariantBroken(f"invariant {number}: {what}")
 
 
-@dataclass
-class Trouble:
-    """What the next messages of a client meet."""
-
-    lose_out: int = 0
-    lose_in: int = 0
-    repeat_out: int = 0
-    repeat_in: int = 0
-    delays_ms: tuple[int, ...] = ()
-    callback_errors: int = 0
-
-    def delay_ms(self) -> int:
-        if not self.delays_ms:
-            return 0
-        delay_ms, *rest = self.delays_ms
-        self.delays_ms = tuple(rest)
-        return delay_ms
-
-
-class Watched(Conversation):
+class Watched(BadNetwork, Conversation):
     def __init__(self, topics: dict[str, int], assignors: Sequence[str], **settings: Any) -> None:
         self.trouble: dict[str, Trouble] = {}
         self.held: dict[Client, set[TopicPartition]] = {}
@@ -81,43 +58,7 @@ class Watched(Conversation):
         config = CoordinatorConfig(group_min_session_timeout_ms=100, group_initial_rebalance_delay_ms=50)
         super().__init__(topics, assignors, config, 1, settings)
 
-    def of(self, client: Client) -> Trouble:
-        return self.trouble.setdefault(client.name, Trouble())
-
-    # The bad network
-
-    def arrive(self, client: Client, connection: int, request: Request) -> None:
-        trouble = self.of(client)
-        if trouble.lose_out:
-            trouble.lose_out -= 1
-            return
-        if trouble.repeat_out:
-            trouble.repeat_out -= 1
-            self.after(5, partial(super().arrive, client, connection, request))
-        delay_ms = trouble.delay_ms()
-        if delay_ms:
-            self.after(delay_ms, partial(super().arrive, client, connection, request))
-        else:
-            super().arrive(client, connection, request)
-
-    def hear(self, client: Client, connection: int | None, request: Request, response: Response) -> None:
-        trouble = self.of(client)
-        if trouble.lose_in:
-            trouble.lose_in -= 1
-            return
-        if trouble.repeat_in:
-            trouble.repeat_in -= 1
-            self.after(3, partial(super().hear, client, connection, request, response))
-        delay_ms = trouble.delay_ms()
-        if delay_ms:
-            self.after(delay_ms, partial(super().hear, client, connection, request, response))
-        else:
-            super().hear(client, connection, request, response)
-
     def tell(self, client: Client, event: Told) -> None:
-        if isinstance(event, CallbackDone) and self.of(client).callback_errors:
-            self.of(client).callback_errors -= 1
-            event = CallbackDone("the application's fault")
         self.telling = event
         super().tell(client, event)
         if self.changed or isinstance(event, CallbackDone):
@@ -145,12 +86,7 @@ class Watched(Conversation):
         if raised.error in FATAL:
             self.crash(client.name)
         else:
-            self.after(REPOLL_MS, partial(self.poll_again, client))
-
-    def poll_again(self, client: Client) -> None:
-        memory = client.member.memory
-        if client.alive and memory.then is None and memory.closing is None:
-            self.tell(client, Poll(self.positions(client)))
+            self.poll_later(client)
 
     def see_request(self, client: Client, request: Request) -> None:
         member, memory = client.member, client.member.memory

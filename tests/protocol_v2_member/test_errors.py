@@ -10,7 +10,8 @@ from protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest
 from protocol_v2.member_errors import REACTIONS, RETRIABLE
 from protocol_v2.member_states import MemberState
 from protocol_v2.messages import ConsumerGroupHeartbeatRequest
-from tests.protocol_v2_member.alone import Alone, called, moves, of, outcomes, owns, raised, sent, share
+from tests.members.alone import called, of, raised, sent
+from tests.protocol_v2_member.alone import Alone, moves, outcomes, owns, share
 
 ERRORS = [error for error in Error if error is not Error.NONE]
 UNKNOWN = (Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR)

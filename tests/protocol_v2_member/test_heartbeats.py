@@ -28,7 +28,8 @@ from protocol_v2.member import Member
 from protocol_v2.member_config import MemberConfig
 from protocol_v2.member_states import MEMBER_TRANSITIONS, MemberEvent, MemberState, next_member_state
 from protocol_v2.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from tests.protocol_v2_member.alone import INTERVAL_MS, Alone, called, moves, of, owns, sent, share
+from tests.members.alone import called, of, sent
+from tests.protocol_v2_member.alone import INTERVAL_MS, Alone, moves, owns, share
 
 QUIET = {"auto_commit_interval_ms": 600_000}
 HEADER = {"version", "correlation_id", "client_id", "client_host", "group_id", "member_id", "member_epoch"}

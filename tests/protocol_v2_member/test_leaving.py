@@ -19,7 +19,8 @@ from protocol_v1.effects.member import (
 from protocol_v1.errors import Error, InvariantBroken
 from protocol_v1.messages import OffsetCommitRequest
 from protocol_v2.member_states import MemberState
-from tests.protocol_v2_member.alone import Alone, called, moves, of, outcomes, owns, raised, sent, share
+from tests.members.alone import called, of, raised, sent
+from tests.protocol_v2_member.alone import Alone, moves, outcomes, owns, share
 
 QUIET = {"auto_commit_interval_ms": 600_000}
 NO_COMMITS = {"enable_auto_commit": False}

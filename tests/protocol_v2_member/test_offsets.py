@@ -12,7 +12,8 @@ from protocol_v1.effects.member import (
 from protocol_v1.errors import Error
 from protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest
 from protocol_v2.messages import ConsumerGroupHeartbeatRequest
-from tests.protocol_v2_member.alone import Alone, of, outcomes, raised, sent, share
+from tests.members.alone import of, raised, sent
+from tests.protocol_v2_member.alone import Alone, outcomes, share
 
 QUIET = {"auto_commit_interval_ms": 600_000}
 NO_COMMITS = {"enable_auto_commit": False}

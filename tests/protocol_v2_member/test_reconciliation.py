@@ -18,7 +18,8 @@ from protocol_v1.errors import Error
 from protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest
 from protocol_v2.member_states import MemberState
 from protocol_v2.messages import ConsumerGroupHeartbeatRequest, HeartbeatAssignment, TopicPartitions
-from tests.protocol_v2_member.alone import Alone, called, moves, of, outcomes, owns, raised, sent, share
+from tests.members.alone import called, of, raised, sent
+from tests.protocol_v2_member.alone import Alone, moves, outcomes, owns, share
 
 NO_INTERVAL = {"auto_commit_interval_ms": 600_000}
 NO_COMMITS = {"enable_auto_commit": False}

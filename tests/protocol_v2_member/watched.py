@@ -9,8 +9,7 @@ both bring it about.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 from harness.both_protocols import both_protocols
@@ -24,7 +23,6 @@ from protocol_v1.effects.member import (
     CallbackDone,
     MemberEffect,
     Moved,
-    Poll,
     Raise,
     Send,
     Subscribe,
@@ -33,18 +31,18 @@ from protocol_v1.effects.member import (
 )
 from protocol_v1.errors import Error, InvariantBroken
 from protocol_v1.member import Member as ClassicMember
-from protocol_v1.messages import Request, Response
+from protocol_v1.messages import Request
 from protocol_v2.coordinator import Coordinator
 from protocol_v2.member import Member
 from protocol_v2.member_commits import PREPARE
 from protocol_v2.member_states import IN_GROUP, MemberState
 from protocol_v2.messages import ConsumerGroupHeartbeatRequest
 from protocol_v2.topics import topic_name
+from tests.members.bad_network import BadNetwork, Trouble
 from tests.protocol_v2.watched import Watched as WatchedGroups
 
 Client = StageClient[AnyMember]
 FATAL = (Error.FENCED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL)
-REPOLL_MS = 200
 BROKER: Mapping[str, Any] = {
     "group.consumer.session.timeout.ms": 2_000,
     "group.consumer.heartbeat.interval.ms": 600,
@@ -59,25 +57,6 @@ def must(holds: bool, number: int, what: str) -> None:
         raise InvariantBroken(f"S{number}: {what}")
 
 
-@dataclass
-class Trouble:
-    """What the next messages of a client meet."""
-
-    lose_out: int = 0
-    lose_in: int = 0
-    repeat_out: int = 0
-    repeat_in: int = 0
-    delays_ms: tuple[int, ...] = ()
-    callback_errors: int = 0
-
-    def delay_ms(self) -> int:
-        if not self.delays_ms:
-            return 0
-        delay_ms, *rest = self.delays_ms
-        self.delays_ms = tuple(rest)
-        return delay_ms
-
-
 class Machine(WatchedGroups):
     """The coordinator under watch, as a conversation drives it."""
 
@@ -89,7 +68,7 @@ class Machine(WatchedGroups):
         return self.on_metadata(topics, now_ms)
 
 
-class Watched(MixedConversation):
+class Watched(BadNetwork, MixedConversation):
     def __init__(
         self,
         topics: Mapping[str, int],
@@ -119,43 +98,7 @@ class Watched(MixedConversation):
         machine.shard.config = replace(machine.shard.config, **quirks)
         return Machine(machine) if self.closely else machine  # type: ignore[return-value]
 
-    def of(self, client: Client) -> Trouble:
-        return self.trouble.setdefault(client.name, Trouble())
-
-    # The bad network
-
-    def arrive(self, client: Client, connection: int, request: Request) -> None:
-        trouble = self.of(client)
-        if trouble.lose_out:
-            trouble.lose_out -= 1
-            return
-        if trouble.repeat_out:
-            trouble.repeat_out -= 1
-            self.after(5, partial(super().arrive, client, connection, request))
-        delay_ms = trouble.delay_ms()
-        if delay_ms:
-            self.after(delay_ms, partial(super().arrive, client, connection, request))
-        else:
-            super().arrive(client, connection, request)
-
-    def hear(self, client: Client, connection: int | None, request: Request, response: Response) -> None:
-        trouble = self.of(client)
-        if trouble.lose_in:
-            trouble.lose_in -= 1
-            return
-        if trouble.repeat_in:
-            trouble.repeat_in -= 1
-            self.after(3, partial(super().hear, client, connection, request, response))
-        delay_ms = trouble.delay_ms()
-        if delay_ms:
-            self.after(delay_ms, partial(super().hear, client, connection, request, response))
-        else:
-            super().hear(client, connection, request, response)
-
     def tell(self, client: Client, event: Told) -> None:
-        if isinstance(event, CallbackDone) and self.of(client).callback_errors:
-            self.of(client).callback_errors -= 1
-            event = CallbackDone("the application's fault")
         super().tell(client, event)
         if isinstance(client.member, Member):
             self.see_epoch(client, client.member)
@@ -188,12 +131,7 @@ class Watched(MixedConversation):
         if over:
             self.crash(client.name)
         else:
-            self.after(REPOLL_MS, partial(self.poll_again, client))
-
-    def poll_again(self, client: Client) -> None:
-        memory = client.member.memory
-        if client.alive and memory.then is None and memory.closing is None:
-            self.tell(client, Poll(self.positions(client)))
+            self.poll_later(client)
 
     def see_epoch(self, client: Client, member: Member) -> None:
         """Within one life of a member its epoch never goes back."""
