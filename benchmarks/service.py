@@ -22,9 +22,11 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -41,6 +43,7 @@ STRATEGIES = ("classic/range", "classic/sticky", "classic/cooperative-sticky", "
 BUSY = 8
 """Connections that keep two cores busy."""
 MOST_OPEN = 400
+WATCHER = ProcessPoolExecutor(1, get_context("spawn"))
 CONFIG = "[limits]\ncache_bytes = 4000000\n"
 """A small cache is full at once: what grows after that is not the cache."""
 
@@ -167,24 +170,29 @@ async def throughput(port: int, path: str, bodies: Bodies, seconds: float) -> fl
     return done[200] / seconds
 
 
-@dataclass(slots=True)
-class Watch:
-    """Of a service under load: how long /healthz takes, and how much memory it and its processes hold."""
+@dataclass(frozen=True, slots=True)
+class Look:
+    healthz_s: float
+    megabytes: float
 
-    port: int
-    pid: int
-    healthz_s: list[float] = field(default_factory=list)
-    megabytes: list[float] = field(default_factory=list)
 
-    async def until(self, end: float) -> None:
-        connection = Connection(self.port, "/healthz")
-        while time.perf_counter() < end:
-            took, status = await timed(connection.ask)
-            assert status == 200, status
-            self.healthz_s.append(took)
-            self.megabytes.append(memory_mb(self.pid))
-            await asyncio.sleep(0.1)
-        connection.close()
+def watch(port: int, pid: int, seconds: float) -> list[Look]:
+    """Of a service under load: how long /healthz takes, and how much memory it and its processes hold.
+
+    In a process of its own: the one that drives the load is late itself.
+    """
+    return asyncio.run(looks(port, pid, time.perf_counter() + seconds))
+
+
+async def looks(port: int, pid: int, end: float) -> list[Look]:
+    connection, seen = Connection(port, "/healthz"), list[Look]()
+    while time.perf_counter() < end:
+        took, status = await timed(connection.ask)
+        assert status == 200, status
+        seen.append(Look(took, memory_mb(pid)))
+        await asyncio.sleep(0.1)
+    connection.close()
+    return seen
 
 
 def memory_mb(pid: int) -> float:
@@ -203,9 +211,8 @@ def memory_mb(pid: int) -> float:
 async def overload(port: int, pid: int, rate: float, seconds: float) -> None:
     bodies, idle, statuses = Bodies("classic/sticky"), list[Connection](), Counter[str]()
     answered_s: list[float] = []
-    watch = Watch(port, pid)
+    watching = asyncio.get_running_loop().run_in_executor(WATCHER, watch, port, pid, seconds)
     end = time.perf_counter() + seconds
-    watching = asyncio.create_task(watch.until(end))
     asking: set[asyncio.Task[None]] = set()
 
     async def one() -> None:
@@ -233,21 +240,21 @@ async def overload(port: int, pid: int, rate: float, seconds: float) -> None:
             task.add_done_callback(asking.discard)
         await asyncio.sleep(0.002)
     await asyncio.gather(*asking)
-    await watching
+    seen = await watching
     for connection in idle:
         connection.close()
-    tell_overload(rate, seconds, sent, statuses, answered_s, watch)
+    tell_overload(rate, seconds, sent, statuses, answered_s, seen)
 
 
 def tell_overload(
-    rate: float, seconds: float, sent: int, statuses: Counter[str], answered_s: list[float], watch: Watch
+    rate: float, seconds: float, sent: int, statuses: Counter[str], answered_s: list[float], seen: list[Look]
 ) -> None:
-    third = max(1, len(watch.megabytes) // 3)
-    early, late = median(watch.megabytes[:third]), median(watch.megabytes[-third:])
+    healthz_s, third = [look.healthz_s for look in seen], max(1, len(seen) // 3)
+    early, late = (median(look.megabytes for look in part) for part in (seen[:third], seen[-third:]))
     print(f"  asked {rate:,.0f} a second for {seconds:g} s, {sent:,} in all: {dict(statuses.most_common())}")
     print(f"  answered with 200: {statuses['200'] / seconds:,.0f} a second, {spread(answered_s)}")
-    slowest = max(watch.healthz_s) * 1e3
-    print(f"  /healthz meanwhile: {spread(watch.healthz_s)}   slowest {slowest:.1f} ms, goal 100")
+    slowest = max(healthz_s) * 1e3
+    print(f"  /healthz meanwhile: {spread(healthz_s)}   slowest {slowest:.1f} ms, goal 100")
     print(f"  memory of all its processes: {early:,.0f} MB in the first third, {late:,.0f} MB in the last", flush=True)
 
 
