@@ -45,13 +45,18 @@ def subscribed_in_java_order(group: Group, topics: Sequence[str], ids: Sequence[
 
     Names that do not exist are skipped, but have already made both tables larger.
     """
+    known = existing_in_java_order(group, topics)
+    return [known[i] for i in ids_order([ids[topic] for topic in known], capacity_of_set_copy(len(set(topics))))]
+
+
+def existing_in_java_order(group: Group, topics: Sequence[str]) -> list[int]:
+    """Layout indices of these topics as a set of their names lists them."""
     names = list(dict.fromkeys(topics))
     order = put_order(
         string_hashes(names), capacity_of_set_copy(len(topics)), sort_key=lambda i: java_string_order(names[i])
     )
     index = group.layout.index
-    known = [index[names[i]] for i in order if names[i] in index]
-    return [known[i] for i in ids_order([ids[topic] for topic in known], capacity_of_set_copy(len(names)))]
+    return [index[names[i]] for i in order if names[i] in index]
 
 
 def ids_order(ids: Sequence[Uuid], capacity: int = DEFAULT_CAPACITY) -> list[int]:

@@ -18,6 +18,8 @@ from assignors.subscribers import subscribers_by_topic
 
 MAX_SWEEPS = 16
 NOBODY = -1
+Move = tuple[int, int, int]
+"""A partition, from whom, to whom: members by their place in the order."""
 
 
 class State:
@@ -28,8 +30,8 @@ class State:
     def __init__(self, partitions: int, members: int) -> None:
         self.owner = [NOBODY] * partitions
         self.sizes = [0] * members
-        self.moves: list[tuple[int, int, int]] | None = None
-        """(partition, from, to) in order; recorded only when members claim partitions twice."""
+        self.moves: list[Move] | None = None
+        """In order; recorded only when members claim partitions twice, or when somebody asks."""
 
     def give(self, number: int, to: int) -> None:
         before = self.owner[number]
@@ -41,7 +43,8 @@ class State:
             self.moves.append((number, before, to))
 
 
-def assign_heterogeneous(group: Group, order: Sequence[str]) -> Assignment:
+def assign_heterogeneous(group: Group, order: Sequence[str], moves: list[Move] | None = None) -> Assignment:
+    """`moves`, where it is given, is told every step."""
     layout = group.layout
     subscribers = subscribers_by_topic(layout, [group.members[member_id].topics for member_id in order])
     kept = kept_shares(group, order)
@@ -53,8 +56,8 @@ def assign_heterogeneous(group: Group, order: Sequence[str]) -> Assignment:
         for number in numbers:
             state.owner[number] = member
     held_once = layout.total - state.owner.count(NOBODY)
-    if held_once != sum(state.sizes):
-        state.moves = []
+    if moves is not None or held_once != sum(state.sizes):
+        state.moves = [] if moves is None else moves
     topics = in_topic_order(layout, topic_ids(group), subscribers)
     fill(layout, topics, subscribers, state)
     level_topics(layout, [topic for topic in topics if len(subscribers[topic]) >= 2], subscribers, state)

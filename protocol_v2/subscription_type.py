@@ -18,7 +18,7 @@ from assignors.model import Group
 from assignors.server_groups import is_homogeneous as are_alike
 from assignors.server_range import ServerRangeAssignor
 from assignors.server_uniform import UniformAssignor, assign_homogeneous
-from assignors.server_uniform_mixed import assign_heterogeneous
+from assignors.server_uniform_mixed import Move, assign_heterogeneous
 from assignors.subscribers import static_members_first
 
 
@@ -40,11 +40,12 @@ class Subscriptions:
         return self.names.total() == members * len(self.names) and self.regex_topics.keys() <= self.names.keys()
 
 
-def assigned(assignor: Any, group: Group, *, homogeneous: bool) -> Any:
-    """A custom assignor decides for itself."""
+def assigned(assignor: Any, group: Group, *, homogeneous: bool, moves: list[Move] | None = None) -> Any:
+    """A custom assignor decides for itself. `moves` is told what the heterogeneous builder does."""
     if type(assignor) is UniformAssignor and group.members:
-        build = assign_homogeneous if homogeneous else assign_heterogeneous
-        return build(group, group.hash_order)
+        if homogeneous:
+            return assign_homogeneous(group, group.hash_order)
+        return assign_heterogeneous(group, group.hash_order, moves)
     if type(assignor) is ServerRangeAssignor and homogeneous and not are_alike(group.members):
         first = group.members[static_members_first(group.members)[0]]
         group = group.with_members(

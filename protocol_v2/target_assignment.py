@@ -18,6 +18,7 @@ from typing import Any
 
 from assignors.java_order import HashTable, capacity_for, string_hash
 from assignors.model import EMPTY, Assignment, Group, Layout, Member, Share
+from assignors.server_range import ServerRangeAssignor
 from protocol_v1.errors import Error
 from protocol_v2.config import ASSIGNMENT_INTERVAL
 from protocol_v2.fencing import Refused
@@ -32,6 +33,7 @@ from protocol_v2.records import (
 from protocol_v2.shard import Turn
 from protocol_v2.subscription_type import assigned
 from protocol_v2.subscriptions import subscriptions_with
+from protocol_v2.topic_order import TopicOrders
 from protocol_v2.topics import MetadataImage, topic_name
 from protocol_v2.values import ConsumerMember, MemberMetadata, Target
 
@@ -63,12 +65,13 @@ def is_due(turn: Turn, group: ConsumerGroup, group_epoch: int) -> bool:
 def next_target(
     turn: Turn, group: ConsumerGroup, group_epoch: int, joining: Joining, records: list[GroupRecord]
 ) -> CurrentTarget:
-    view, answer = compute(turn, group, joining)
-    records += changed_targets(group, joining, view, answer)
+    view, orders = compute(turn, group, joining)
+    answer = orders.answer
+    records += changed_targets(group, joining, view, orders)
     value = TargetMetadata(assignment_epoch=group_epoch, assignment_timestamp=turn.now_ms)
     records.append(ConsumerGroupTargetAssignmentMetadata(group_id=group.group_id, value=value))
     group.view = AssignorView(view.group, view.topic_ids, answer)
-    return CurrentTarget(group_epoch, target_in(answer, joining.after.member_id, view))
+    return CurrentTarget(group_epoch, target_in(orders, joining.after.member_id, view))
 
 
 def interval_is_over(turn: Turn, group: ConsumerGroup) -> bool:
@@ -77,13 +80,15 @@ def interval_is_over(turn: Turn, group: ConsumerGroup) -> bool:
     return interval_ms == 0 or last_ms is None or turn.now_ms >= last_ms + interval_ms
 
 
-def compute(turn: Turn, group: ConsumerGroup, joining: Joining) -> tuple[AssignorView, Assignment]:
+def compute(turn: Turn, group: ConsumerGroup, joining: Joining) -> tuple[AssignorView, TopicOrders]:
     view = assignor_view(group, turn.shard.image, joining)
     described = view.group.with_members(described_members(group, joining, view, turn.shard.image))
     assignor = turn.shard.assignors[preferred_assignor(turn, group, joining)]
     try:
-        answer = assigned(assignor, described, homogeneous=joining.homogeneous)
-        return view, checked(answer, described)
+        orders = TopicOrders(described, by_range=type(assignor) is ServerRangeAssignor)
+        answer = assigned(assignor, described, homogeneous=joining.homogeneous, moves=orders.moves)
+        orders.answer = checked(answer, described)
+        return view, orders
     except Exception as error:
         raise Refused(Error.UNKNOWN_SERVER_ERROR, f"Failed to compute a new target assignment: {error}") from error
 
@@ -149,7 +154,8 @@ def previous_share(
     if target is None:
         return EMPTY
     share, answer = target.share, view.answer
-    if share is not None and target.topic_ids is view.topic_ids and share.layout is view.group.layout:
+    is_same_view = target.topic_ids is view.topic_ids and target.order is None
+    if share is not None and is_same_view and share.layout is view.group.layout:
         if answer is not None and answer.numbers.get(member_id) is share.numbers:
             return answer[member_id]
         return share
@@ -157,7 +163,7 @@ def previous_share(
     for topic_id, partition in sorted(target.partitions):
         if image.exists(topic_id):
             owned.setdefault(topic_name(topic_id), []).append(partition)
-    return owned
+    return owned if target.order is None else {name: owned[name] for name in target.order if name in owned}
 
 
 def preferred_assignor(turn: Turn, group: ConsumerGroup, joining: Joining) -> str:
@@ -204,17 +210,18 @@ def checked(answer: Any, described: Group) -> Assignment:
     return Assignment(layout, numbers)
 
 
-def target_in(answer: Assignment, member_id: str, view: AssignorView) -> Target:
+def target_in(orders: TopicOrders, member_id: str, view: AssignorView) -> Target:
+    answer = orders.answer
     share = answer[member_id] if member_id in answer.numbers else Share(answer.layout, ())
     assert isinstance(share, Share)
-    return Target(share, view.topic_ids)
+    return Target(share, view.topic_ids, orders.of(member_id))
 
 
 def changed_targets(
-    group: ConsumerGroup, joining: Joining, view: AssignorView, answer: Assignment
+    group: ConsumerGroup, joining: Joining, view: AssignorView, orders: TopicOrders
 ) -> list[GroupRecord]:
     changed: list[GroupRecord] = []
-    numbers, ids = answer.numbers, view.topic_ids
+    numbers, ids = orders.answer.numbers, view.topic_ids
     joined = joining.after.member_id
     newcomer = [] if joined in group.members else [joined]
     for member_id in [*group.order, *newcomer]:
@@ -225,10 +232,10 @@ def changed_targets(
             share = old.share
             if share is not None and old.topic_ids is ids and share.numbers is numbers.get(member_id):
                 continue
-            new = target_in(answer, member_id, view)
+            new = target_in(orders, member_id, view)
             if new == old:
                 continue
         else:
-            new = target_in(answer, member_id, view)
+            new = target_in(orders, member_id, view)
         changed.append(ConsumerGroupTargetAssignmentMember(group_id=group.group_id, member_id=member_id, value=new))
     return changed

@@ -81,18 +81,20 @@ class Target:
     the assignor costs.
     """
 
-    __slots__ = ("_partitions", "share", "topic_ids")
+    __slots__ = ("_partitions", "order", "share", "topic_ids")
 
-    def __init__(self, share: Share, topic_ids: tuple[str, ...]) -> None:
+    def __init__(self, share: Share, topic_ids: tuple[str, ...], order: tuple[str, ...] | None = None) -> None:
         self.share: Share | None = share
         self.topic_ids = topic_ids
         """By the layout's index: which incarnation each name meant when this was computed."""
+        self.order = order
+        """The names of its topics as a broker walks them, where that cannot be told from the topics themselves."""
         self._partitions: frozenset[TopicPartition] | None = None
 
     @classmethod
     def of(cls, partitions: frozenset[TopicPartition]) -> Target:
         target = cls.__new__(cls)
-        target.share, target.topic_ids, target._partitions = None, (), partitions
+        target.share, target.topic_ids, target.order, target._partitions = None, (), None, partitions
         return target
 
     @property

@@ -85,9 +85,9 @@ def test_two_expressions_that_match_alike_are_still_a_mixed_group(monkeypatch):
     """Kafka tells a homogeneous group by its expressions, not by what they match."""
     mixed = []
 
-    def watching(group, order):
+    def watching(group, order, moves):
         mixed.append(sorted(group.members))
-        return assign_heterogeneous(group, order)
+        return assign_heterogeneous(group, order, moves)
 
     monkeypatch.setattr(subscription_type, "assign_heterogeneous", watching)
     play(

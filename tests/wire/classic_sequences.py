@@ -5,24 +5,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
-from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
-from protocol_v1.consumer_protocol import Subscription, encode_subscription
-from tests.wire.script import Script
+from tests.wire.talk import GROUP, METADATA, STRANGER, Talk
 
-GROUP, STRANGER = "g", "stranger-1234"
-ACTIONS = {
-    "act": 60, "heartbeat": 6, "stale": 6, "commit": 7, "fetch": 5, "leave": 4, "forget": 4, "other_list": 4,
-    "remove": 2, "view": 6, "delete": 1, "stranger": 4, "wait": 4, "repeat": 4, "odd_join": 2,
-}  # fmt: skip
-INSTANCES = (None, None, None, "pod-a", "pod-b", "pod-a")
-"""Of each client; two of them claim one instance id."""
 LISTS = (("range",), ("range", "sticky"), ("sticky", "range"))
 SESSIONS_MS = (700, 12_000, 12_000, 12_000)
 REBALANCES_MS = (900, 1_500)
-WAITS_MS = (300, 1_000, 1_600)
-METADATA = base64.b64encode(encode_subscription(Subscription(topics=("orders",)))).decode()
 
 
 @dataclass
@@ -37,21 +26,18 @@ class Client:
     last: tuple[str, dict[str, Any], int] | None = None
 
 
-def classic_sequence(seed: int, config: Mapping[str, Any], topics: Mapping[str, int], requests: int) -> dict[str, Any]:
-    random = Random(f"classic {seed}")
-    talk = Talk(Script("classic", config, topics, random), random)
-    length = random.randrange(5, requests + 1)
-    while len(talk.script.steps) < length:
-        action = random.choices(list(ACTIONS), list(ACTIONS.values()))[0]
-        getattr(talk, "do_" + action)(random.choice(talk.clients))
-    return talk.script.finished()
+class ClassicTalk(Talk):
+    PROTOCOL = "classic"
+    ACTIONS: ClassVar[Mapping[str, int]] = {
+        "act": 60, "heartbeat": 6, "stale": 6, "commit": 7, "fetch": 5, "leave": 4, "forget": 4, "other_list": 4,
+        "remove": 2, "view": 6, "delete": 1, "stranger": 4, "wait": 4, "repeat": 4, "odd_join": 2,
+    }  # fmt: skip
+    WAITS_MS = (300, 1_000, 1_600)
 
-
-class Talk:
-    def __init__(self, script: Script, random: Random) -> None:
-        self.script, self.random = script, random
-        self.clients = [Client(instance) for instance in INSTANCES[: random.randrange(1, len(INSTANCES) + 1)]]
-        self.session_ms, self.rebalance_ms = random.choice(SESSIONS_MS), random.choice(REBALANCES_MS)
+    def __init__(self, seed: int, config: Mapping[str, Any], topics: Mapping[str, int]) -> None:
+        super().__init__(seed, config, topics)
+        self.clients = [Client(instance) for instance in self.some_instances()]
+        self.session_ms, self.rebalance_ms = self.random.choice(SESSIONS_MS), self.random.choice(REBALANCES_MS)
 
     def send(self, client: Client, request: str, body: dict[str, Any], version: int | None = None) -> str:
         name = self.script.say(request, body, version)
@@ -162,20 +148,16 @@ class Talk:
             "committed_offset": self.random.randrange(1_000),
             "committed_metadata": self.random.choice((None, "", "here")),
         }
-        topic = {name_of_topic(version): self.topic(), "partitions": [partition]}
-        self.send(client, "OffsetCommit", {**body, "topics": [topic]}, version)
+        topics = self.about_a_topic(version, partitions=[partition])
+        self.send(client, "OffsetCommit", {**body, "topics": topics}, version)
 
     def do_fetch(self, client: Client) -> None:
         version = self.random.choice(range(1, 11))
-        topics: list[dict[str, Any]] | None = [{name_of_topic(version): self.topic(), "partition_indexes": [0, 1, 99]}]
+        asked: dict[str, Any] = {"group_id": GROUP, "topics": self.about_a_topic(version, partition_indexes=[0, 1, 99])}
         if version >= 2 and self.random.random() < 0.4:
-            topics = None
-        asked: dict[str, Any] = {"group_id": GROUP, "topics": topics}
+            asked["topics"] = None
         body = asked if version < 8 else {"groups": [asked]}
         self.send(client, "OffsetFetch", body, version)
-
-    def topic(self) -> str:
-        return self.random.choice(("orders", "orders", "clicks", "nowhere"))
 
     def do_leave(self, client: Client) -> None:
         version = self.random.choice(range(6))
@@ -234,13 +216,3 @@ class Talk:
     def do_view(self, client: Client) -> None:
         groups = [GROUP] if self.random.random() < 0.8 else [GROUP, "another", ""]
         self.script.say("DescribeGroups", {"groups": groups})
-
-    def do_delete(self, client: Client) -> None:
-        self.script.say("DeleteGroups", {"groups_names": [GROUP]})
-
-    def do_wait(self, client: Client) -> None:
-        self.script.pause(self.random.choice(WAITS_MS))
-
-
-def name_of_topic(version: int) -> str:
-    return "topic_name" if version >= 10 else "name"

@@ -1,33 +1,29 @@
 """Random conversations of KIP-848 members, well-behaved and not, with a coordinator, as sequence files.
 
-Classic members come to the same group now and then: then the coordinator converts it, or serves both at once. Left out
-are regular expressions, which a broker resolves in its own time.
+Classic members come to the same group now and then: then the coordinator converts it, or serves both at once. Regular
+expressions are resolved in the broker's own time, so that the next step keeps clear of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
-from tests.wire.classic_sequences import GROUP, METADATA, STRANGER, name_of_topic
-from tests.wire.script import Script
+from tests.wire.talk import GROUP, METADATA, STRANGER, Talk
 
-ACTIONS = {
-    "beat": 60, "acknowledge": 12, "wrong_epoch": 6, "commit": 7, "fetch": 5, "leave": 5, "forget": 3, "subscribe": 6,
-    "view": 7, "old_view": 1, "delete": 1, "stranger": 4, "wait": 5, "odd": 4, "claim": 2, "classic": 3,
-}  # fmt: skip
-INSTANCES = (None, None, None, "pod-a", "pod-b", "pod-a")
 SUBSCRIPTIONS: tuple[dict[str, Any], ...] = (
     {"subscribed_topic_names": ["orders"]},
     {"subscribed_topic_names": ["orders"]},
     {"subscribed_topic_names": ["clicks", "orders"]},
     {"subscribed_topic_names": ["clicks"]},
     {"subscribed_topic_names": ["orders", "nowhere"]},
+    {"subscribed_topic_names": [], "subscribed_topic_regex": "o.*"},
+    {"subscribed_topic_names": [], "subscribed_topic_regex": "orders|clicks"},
+    {"subscribed_topic_names": ["clicks"], "subscribed_topic_regex": "orders|nowhere"},
+    {"subscribed_topic_names": ["orders"], "subscribed_topic_regex": ""},
 )
 REBALANCES_MS = (900, 6_000)
-WAITS_MS = (300, 800, 1_700)
 
 
 @dataclass
@@ -43,22 +39,20 @@ class Client:
     subscription: dict[str, Any] = field(default_factory=dict)
 
 
-def consumer_sequence(seed: int, config: Mapping[str, Any], topics: Mapping[str, int], requests: int) -> dict[str, Any]:
-    random = Random(f"consumer {seed}")
-    talk = Talk(Script("consumer", config, topics, random), random)
-    length = random.randrange(5, requests + 1)
-    while len(talk.script.steps) < length:
-        action = random.choices(list(ACTIONS), list(ACTIONS.values()))[0]
-        getattr(talk, "do_" + action)(random.choice(talk.clients))
-    return talk.script.finished()
+class ConsumerTalk(Talk):
+    PROTOCOL = "consumer"
+    ACTIONS: ClassVar[Mapping[str, int]] = {
+        "beat": 60, "acknowledge": 12, "wrong_epoch": 6, "commit": 7, "fetch": 5, "leave": 5, "forget": 3,
+        "subscribe": 6, "view": 7, "old_view": 1, "delete": 1, "stranger": 4, "wait": 5, "odd": 4, "claim": 2,
+        "classic": 3,
+    }  # fmt: skip
+    WAITS_MS = (300, 800, 1_700)
 
-
-class Talk:
-    def __init__(self, script: Script, random: Random) -> None:
-        self.script, self.random = script, random
-        self.rebalance_ms = random.choice(REBALANCES_MS)
+    def __init__(self, seed: int, config: Mapping[str, Any], topics: Mapping[str, int]) -> None:
+        super().__init__(seed, config, topics)
+        self.rebalance_ms = self.random.choice(REBALANCES_MS)
         self.made = 0
-        self.clients = [self.new_client(instance) for instance in INSTANCES[: random.randrange(1, len(INSTANCES) + 1)]]
+        self.clients = [self.new_client(instance) for instance in self.some_instances()]
 
     def new_client(self, instance: str | None) -> Client:
         self.made += 1
@@ -98,7 +92,8 @@ class Talk:
     def do_beat(self, client: Client) -> None:
         """What a well-behaved member would say: everything on joining, else that it is there."""
         if client.last is None:
-            self.heartbeat(client, self.joining(client), self.random.choice((0, 1, 1)))
+            oldest = 1 if "subscribed_topic_regex" in client.subscription else 0
+            self.heartbeat(client, self.joining(client), self.random.choice((oldest, 1, 1)))
         else:
             self.heartbeat(client, {"member_epoch": self.epoch(client)}, self.random.choice((0, 1)))
 
@@ -172,14 +167,13 @@ class Talk:
             "group_id": GROUP,
             "member_id": client.member if client.last else "",
             "generation_id_or_member_epoch": epoch,
-            "topics": [{name_of_topic(version): self.topic(), "partitions": [partition]}],
+            "topics": self.about_a_topic(version, partitions=[partition]),
         }
         self.script.say("OffsetCommit", body, version)
 
     def do_fetch(self, client: Client) -> None:
         version = self.random.choice((8, 9, 9, 10))
-        asked: dict[str, Any] = {"group_id": GROUP}
-        asked["topics"] = [{name_of_topic(version): self.topic(), "partition_indexes": [0, 1, 99]}]
+        asked: dict[str, Any] = {"group_id": GROUP, "topics": self.about_a_topic(version, partition_indexes=[0, 1, 99])}
         if self.random.random() < 0.3:
             asked["topics"] = None
         if version >= 9 and client.last is not None:
@@ -188,21 +182,12 @@ class Talk:
             asked |= {"member_id": client.member, "member_epoch": 99}
         self.script.say("OffsetFetch", {"groups": [asked]}, version)
 
-    def topic(self) -> str:
-        return self.random.choice(("orders", "orders", "clicks", "nowhere"))
-
     def do_view(self, client: Client) -> None:
         groups = [GROUP] if self.random.random() < 0.8 else [GROUP, "another"]
         self.script.say("ConsumerGroupDescribe", {"group_ids": groups})
 
     def do_old_view(self, client: Client) -> None:
         self.script.say("DescribeGroups", {"groups": [GROUP]})
-
-    def do_delete(self, client: Client) -> None:
-        self.script.say("DeleteGroups", {"groups_names": [GROUP]})
-
-    def do_wait(self, client: Client) -> None:
-        self.script.pause(self.random.choice(WAITS_MS))
 
     def do_classic(self, client: Client) -> None:
         """A classic member that joins, and as often as not never comes back."""

@@ -25,8 +25,8 @@ from harness.wire.broker_setup import broker_settings, ensure_topics
 from harness.wire.cluster import Cluster
 from harness.wire.differential import Bench, Outcome, Prepared, Recorded
 from harness.wire.shrinking import shrunk
-from tests.wire.classic_sequences import classic_sequence
-from tests.wire.consumer_sequences import consumer_sequence
+from tests.wire.classic_sequences import ClassicTalk
+from tests.wire.consumer_sequences import ConsumerTalk
 
 REQUESTS = 40
 CHUNK, AT_ONCE, STAGGER_S = 300, 45, 0.05
@@ -42,10 +42,7 @@ CONFIG = BrokerConfig(
     extra={"group.consumer.max.size": "5"},
 )
 """Short timers, and small enough groups that they fill up."""
-MAKERS: Mapping[str, Callable[[int, Mapping[str, Any], Mapping[str, int], int], dict[str, Any]]] = {
-    "classic": classic_sequence,
-    "consumer": consumer_sequence,
-}
+TALKS = {talk.PROTOCOL: talk for talk in (ClassicTalk, ConsumerTalk)}
 
 
 @dataclass
@@ -95,7 +92,7 @@ async def run_all(bench: Bench, kinds: list[str], seeds: range, tell: Callable[[
     names = [(kind, seed) for seed in seeds for kind in kinds]
     for first in range(0, len(names), CHUNK):
         chunk = names[first : first + CHUNK]
-        sequences = [bench.prepared(MAKERS[kind](seed, bench.config, TOPICS, REQUESTS)) for kind, seed in chunk]
+        sequences = [bench.prepared(TALKS[kind](seed, bench.config, TOPICS).sequence(REQUESTS)) for kind, seed in chunk]
         for (kind, seed), each in zip(chunk, await record_all(bench, sequences), strict=True):
             outcome = each.outcome()
             if outcome.unexplained:
@@ -191,7 +188,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=150, help="of each kind")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kinds", default=",".join(MAKERS))
+    parser.add_argument("--kinds", default=",".join(TALKS))
     parser.add_argument("--bootstrap", help="a broker that runs already; one is started without it")
     parser.add_argument("--shrink", type=int, default=5, help="how many differences to shorten")
     parser.add_argument("--save", default=str(FOLDER), help="the folder for what differs")
