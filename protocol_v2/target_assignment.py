@@ -71,7 +71,7 @@ def next_target(
     value = TargetMetadata(assignment_epoch=group_epoch, assignment_timestamp=turn.now_ms)
     records.append(ConsumerGroupTargetAssignmentMetadata(group_id=group.group_id, value=value))
     group.view = AssignorView(view.group, view.topic_ids, answer)
-    return CurrentTarget(group_epoch, target_in(orders, joining.after.member_id, view))
+    return CurrentTarget(group_epoch, target_in(answer, joining.after.member_id, view))
 
 
 def interval_is_over(turn: Turn, group: ConsumerGroup) -> bool:
@@ -154,8 +154,9 @@ def previous_share(
     if target is None:
         return EMPTY
     share, answer = target.share, view.answer
-    is_same_view = target.topic_ids is view.topic_ids and target.order is None
-    if share is not None and is_same_view and share.layout is view.group.layout:
+    if share is not None and target.topic_ids is view.topic_ids and share.layout is view.group.layout:
+        if target.order is not None:
+            return {name: share[name] for name in target.order}
         if answer is not None and answer.numbers.get(member_id) is share.numbers:
             return answer[member_id]
         return share
@@ -210,18 +211,18 @@ def checked(answer: Any, described: Group) -> Assignment:
     return Assignment(layout, numbers)
 
 
-def target_in(orders: TopicOrders, member_id: str, view: AssignorView) -> Target:
-    answer = orders.answer
+def target_in(answer: Assignment, member_id: str, view: AssignorView) -> Target:
     share = answer[member_id] if member_id in answer.numbers else Share(answer.layout, ())
     assert isinstance(share, Share)
-    return Target(share, view.topic_ids, orders.of(member_id))
+    return Target(share, view.topic_ids)
 
 
 def changed_targets(
     group: ConsumerGroup, joining: Joining, view: AssignorView, orders: TopicOrders
 ) -> list[GroupRecord]:
     changed: list[GroupRecord] = []
-    numbers, ids = orders.answer.numbers, view.topic_ids
+    answer = orders.answer
+    numbers, ids = answer.numbers, view.topic_ids
     joined = joining.after.member_id
     newcomer = [] if joined in group.members else [joined]
     for member_id in [*group.order, *newcomer]:
@@ -232,10 +233,11 @@ def changed_targets(
             share = old.share
             if share is not None and old.topic_ids is ids and share.numbers is numbers.get(member_id):
                 continue
-            new = target_in(orders, member_id, view)
+            new = target_in(answer, member_id, view)
             if new == old:
                 continue
         else:
-            new = target_in(orders, member_id, view)
+            new = target_in(answer, member_id, view)
+        new.order = orders.of(member_id)
         changed.append(ConsumerGroupTargetAssignmentMember(group_id=group.group_id, member_id=member_id, value=new))
     return changed

@@ -21,6 +21,7 @@ from assignors.java_order import (
     OrderNotReproducible,
     capacity_for,
     power_of_two_above,
+    put_order,
     uuid_hash,
 )
 from assignors.model import Assignment, Group
@@ -35,7 +36,7 @@ class TopicOrders:
     def __init__(self, group: Group, *, by_range: bool) -> None:
         self.group, self.layout, self.by_range = group, group.layout, by_range
         self.hashes = [uuid_hash(*each) for each in topic_ids(group)]
-        self.moves: list[Move] | None = [] if share_a_bucket(self.hashes) else None
+        self.moves: list[Move] | None = [] if share_a_bucket(self.hashes, DEFAULT_CAPACITY) else None
         """What a heterogeneous builder does, step by step; None where no two topics share a bucket."""
         self.answer = Assignment(group.layout, {})
 
@@ -48,7 +49,7 @@ class TopicOrders:
         if self.moves is None or not numbers or self.topic_of(min(numbers)) == self.topic_of(max(numbers)):
             return None
         topics = set(map(self.topic_of, numbers))
-        if not share_a_bucket([self.hashes[topic] for topic in topics]):
+        if not share_a_bucket([self.hashes[topic] for topic in topics], capacity_after(len(topics))):
             return None
         try:
             order = self.blocks(member_id, topics) if self.by_range else self.changed(member_id)
@@ -75,12 +76,9 @@ class TopicOrders:
         """uniform copies the target before, and takes and gives partition by partition."""
         before = known_numbers(self.layout, self.group.members[member_id]) or ()
         counts = Counter(map(self.topic_of, before))
-        walked = self.table(DEFAULT_CAPACITY)
-        for topic in counts:
-            walked.put(topic)
-        table = self.table(power_of_two_above(len(counts)))
-        for topic in walked:
-            table.put(topic)
+        table, topics = self.table(power_of_two_above(len(counts))), list(counts)
+        for i in put_order([self.hashes[topic] for topic in topics]):
+            table.put(topics[i])
         for topic, by in self.changes(member_id, before):
             counts[topic] += by
             if by > 0:
@@ -101,11 +99,16 @@ class TopicOrders:
         yield from ((self.topic_of(number), +1) for number in after if number not in kept)
 
 
-def share_a_bucket(hashes: Sequence[int]) -> bool:
-    capacity = DEFAULT_CAPACITY
-    while len(hashes) > capacity * 3 // 4:
-        capacity *= 2
+def share_a_bucket(hashes: Sequence[int], capacity: int) -> bool:
+    """Who does so in a large table does so in a small one as well."""
     return len({(h ^ h >> 16) & (capacity - 1) for h in hashes}) < len(hashes)
+
+
+def capacity_after(puts: int) -> int:
+    capacity = DEFAULT_CAPACITY
+    while puts > capacity * 3 // 4:
+        capacity *= 2
+    return capacity
 
 
 def moves_by_member(group: Group, moves: Sequence[Move]) -> dict[str, list[Change]]:

@@ -83,11 +83,11 @@ class Target:
 
     __slots__ = ("_partitions", "order", "share", "topic_ids")
 
-    def __init__(self, share: Share, topic_ids: tuple[str, ...], order: tuple[str, ...] | None = None) -> None:
+    def __init__(self, share: Share, topic_ids: tuple[str, ...]) -> None:
         self.share: Share | None = share
         self.topic_ids = topic_ids
         """By the layout's index: which incarnation each name meant when this was computed."""
-        self.order = order
+        self.order: tuple[str, ...] | None = None
         """The names of its topics as a broker walks them, where that cannot be told from the topics themselves."""
         self._partitions: frozenset[TopicPartition] | None = None
 
