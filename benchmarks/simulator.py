@@ -32,6 +32,7 @@ STRATEGIES = (
     "classic/sticky",
     "classic/cooperative-sticky",
     "classic/cooperative-sticky+static",
+    "classic/load-aware",
     "consumer/uniform",
     "consumer/uniform+static",
     "consumer/range",

@@ -135,10 +135,11 @@ class Member:
     def fetchable(self) -> frozenset[TopicPartition]:
         """What poll() may deliver: not what is about to be revoked, nor topics that have left the subscription."""
         memory = self.memory
-        kept = memory.owned - memory.pending_revocation
-        if memory.subscribed.pattern is not None:
+        kept = memory.owned - memory.pending_revocation if memory.pending_revocation else memory.owned
+        topics = memory.subscribed.topics
+        if memory.subscribed.pattern is not None or all(tp[0] in topics for tp in kept):
             return kept
-        return frozenset(tp for tp in kept if tp[0] in memory.subscribed.topics)
+        return frozenset(tp for tp in kept if tp[0] in topics)
 
     @property
     def member_id(self) -> str:
@@ -205,6 +206,10 @@ class Member:
 def take(turn: MemberTurn, event: Told) -> None:
     memory = turn.memory
     match event:
+        case Responded() | Disconnected():
+            memory.inbox.append(event)
+        case TimerFired():
+            memory.armed.pop(event.key, None)
         case Poll():
             enter_poll(turn, event)
         case PollReturned():
@@ -229,10 +234,6 @@ def take(turn: MemberTurn, event: Told) -> None:
             memory.subscribed.metadata_came(event.topics)
             if memory.electing is not None:
                 assign(turn)
-        case TimerFired():
-            memory.armed.pop(event.key, None)
-        case _:
-            memory.inbox.append(event)
 
 
 def enter_poll(turn: MemberTurn, event: Poll) -> None:
@@ -325,11 +326,15 @@ def deadlines(memory: MemberMemory, now_ms: int) -> dict[TimerKey, int]:
     found = {
         ("tick",): tick_at(memory),
         ("request",): request_deadline(memory),
-        ("poll",): min((at_ms for at_ms in poll_deadlines(memory) if at_ms > now_ms), default=None),
-        ("commit",): min((at_ms for at_ms in commit_deadlines(memory) if at_ms > now_ms), default=None),
+        ("poll",): first_after(now_ms, poll_deadlines(memory)),
+        ("commit",): first_after(now_ms, commit_deadlines(memory)),
         ("close",): close_deadline(memory),
     }
     return {key: at_ms for key, at_ms in found.items() if at_ms is not None}
+
+
+def first_after(now_ms: int, deadlines: list[int]) -> int | None:
+    return min([at_ms for at_ms in deadlines if at_ms > now_ms], default=None) if deadlines else None
 
 
 def close_deadline(memory: MemberMemory) -> int | None:

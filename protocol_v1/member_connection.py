@@ -110,5 +110,6 @@ def on_request_timeout(turn: MemberTurn) -> None:
 
 
 def request_deadline(memory: MemberMemory) -> int | None:
-    deadlines = [sent.deadline_ms for sent in memory.in_flight.values()]
-    return min(deadlines) if deadlines and memory.listening else None
+    if not memory.in_flight or not memory.listening:
+        return None
+    return min([sent.deadline_ms for sent in memory.in_flight.values()])

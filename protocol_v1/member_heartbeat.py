@@ -33,10 +33,8 @@ def tick_at(memory: MemberMemory) -> int | None:
         return None
     if not memory.coordinator_known:
         return memory.lookup_tick_at_ms
-    deadlines = [memory.session_at_ms, memory.heartbeat_at_ms]
-    if not memory.in_poll:
-        deadlines.append(memory.poll_at_ms)
-    return min(deadlines)
+    due_ms = min(memory.session_at_ms, memory.heartbeat_at_ms)
+    return due_ms if memory.in_poll else min(due_ms, memory.poll_at_ms)
 
 
 def tick(turn: MemberTurn) -> None:

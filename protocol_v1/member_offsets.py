@@ -96,9 +96,7 @@ def drive_sync_commit(turn: MemberTurn) -> None:
 
 def fetch_offsets(turn: MemberTurn) -> None:
     memory = turn.memory
-    missing = frozenset(
-        tp for tp in memory.owned - memory.pending_revocation - memory.looked_up if tp not in memory.positions
-    )
+    missing = memory.owned.difference(memory.pending_revocation, memory.looked_up, memory.positions)
     wanted = (missing, memory.generation)
     if memory.fetching is not None and memory.fetching[1:] != wanted:
         memory.in_flight.pop(memory.fetching[0], None)

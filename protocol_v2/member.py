@@ -121,6 +121,8 @@ class Member:
         """What poll() may deliver."""
         memory = self.memory
         kept = memory.owned - memory.pending_revocation - memory.awaiting_callback
+        if all(map(memory.subscribed.may_fetch, {topic for topic, _ in kept})):
+            return kept
         return frozenset(tp for tp in kept if memory.subscribed.may_fetch(tp[0]))
 
     @property
@@ -188,6 +190,12 @@ class Member:
 def take(turn: MemberTurn, event: Told) -> None:
     memory = turn.memory
     match event:
+        case Responded():
+            sent = memory.in_flight.pop(event.request.correlation_id, None)
+            if sent is not None:  # otherwise its connection was given up, or it is said twice
+                ANSWERS[type(event.request)](turn, sent, event.response)
+        case TimerFired():
+            memory.armed.pop(event.key, None)
         case Poll():
             enter_poll(turn, event)
         case PollReturned():
@@ -208,15 +216,9 @@ def take(turn: MemberTurn, event: Told) -> None:
         case MetadataChanged():
             memory.subscribed.metadata_came(event.topics)
             metadata_came(turn)
-        case TimerFired():
-            memory.armed.pop(event.key, None)
         case Disconnected():
             if memory.coordinator_known or memory.in_flight:
                 connection_lost(turn)
-        case Responded():
-            sent = memory.in_flight.pop(event.request.correlation_id, None)
-            if sent is not None:  # otherwise its connection was given up, or it is said twice
-                ANSWERS[type(event.request)](turn, sent, event.response)
 
 
 def enter_poll(turn: MemberTurn, event: Poll) -> None:
@@ -302,7 +304,7 @@ def deadlines(memory: MemberMemory, now_ms: int) -> dict[TimerKey, int]:
         ("tick",): tick_at(memory),
         ("request",): request_deadline(memory),
         ("lookup",): lookup_at(memory),
-        ("offsets",): min((at_ms for at_ms in offset_deadlines(memory) if at_ms > now_ms), default=None),
+        ("offsets",): min([at_ms for at_ms in offset_deadlines(memory) if at_ms > now_ms], default=None),
         ("metadata",): metadata_deadline(memory, now_ms),
         ("close",): memory.closing.deadline_ms if memory.closing is not None and memory.closing.left else None,
     }

@@ -65,7 +65,7 @@ def connection_lost(turn: MemberTurn) -> None:
 
 
 def request_deadline(memory: MemberMemory) -> int | None:
-    return min((sent.deadline_ms for sent in memory.in_flight.values()), default=None)
+    return min([sent.deadline_ms for sent in memory.in_flight.values()]) if memory.in_flight else None
 
 
 def on_request_timeout(turn: MemberTurn) -> None:

@@ -36,17 +36,18 @@ def tick_at(memory: MemberMemory) -> int | None:
     """When `tick` has something to do next."""
     if not memory.coordinator_known or memory.state in NOT_IN_GROUP:
         return None
-    deadlines = []
-    if memory.state in IN_GROUP and not memory.in_poll:
-        deadlines.append(memory.poll_at_ms)
+    poll_at_ms = memory.poll_at_ms if memory.state in IN_GROUP and not memory.in_poll else None
+    if memory.heartbeats.in_flight is not None:
+        return poll_at_ms
+    heartbeat_at_ms = next_heartbeat_at(memory)
+    return heartbeat_at_ms if poll_at_ms is None else min(poll_at_ms, heartbeat_at_ms)
+
+
+def next_heartbeat_at(memory: MemberMemory) -> int:
     heartbeats = memory.heartbeats
-    if heartbeats.in_flight is None:
-        now = memory.state in (*AT_ONCE, MemberState.LEAVING)
-        hurry = now and memory.config.quirks_of_java
-        deadlines.append(
-            0 if hurry else heartbeats.retry_at_ms if now else max(heartbeats.due_ms, heartbeats.retry_at_ms)
-        )
-    return min(deadlines, default=None)
+    if memory.state not in AT_ONCE and memory.state is not MemberState.LEAVING:
+        return max(heartbeats.due_ms, heartbeats.retry_at_ms)
+    return 0 if memory.config.quirks_of_java else heartbeats.retry_at_ms
 
 
 def tick(turn: MemberTurn) -> None:

@@ -23,7 +23,7 @@ from protocol_v2.member_memory import MemberTurn, PendingFetch, QueuedError, Sen
 
 def want_offsets(turn: MemberTurn) -> None:
     memory = turn.memory
-    without = memory.owned - memory.pending_revocation - memory.looked_up - memory.positions.keys()
+    without = memory.owned.difference(memory.pending_revocation, memory.looked_up, memory.positions)
     if not without:
         return
     if memory.fetching is None or memory.fetching.partitions != without:

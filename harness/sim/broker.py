@@ -39,7 +39,7 @@ class Requests:
     def add(self, request: Request, times: int = 1) -> None:
         kind = type(request).__name__.removesuffix("Request")
         self.count[kind] += times
-        self.bytes[kind] += times * request_bytes(request)
+        self.bytes[kind] += times * request_bytes(request) if times else 0
 
 
 class Broker:

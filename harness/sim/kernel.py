@@ -11,14 +11,14 @@ Start at   Kernel.run
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from heapq import heapify, heappop, heappush
 from typing import Any, TypeAlias
 
 from protocol_v1.effects import TimerKey
 
-Shift: TypeAlias = Callable[[object, tuple[Any, ...]], int | None]
-"""By how much a leap moves the entry of this owner with these arguments; None leaves it where it is."""
+Shift: TypeAlias = Callable[[TimerKey], int | None]
+"""By how much a leap moves the timer of this key; None leaves it where it is."""
 Entry: TypeAlias = tuple[int, int, Callable[..., None], tuple[Any, ...], object]
 
 
@@ -50,66 +50,98 @@ class Kernel:
         self.events += events
         self.now_ms = max(self.now_ms, until_ms)
 
-    def next_ms(self, stays: Callable[[object, tuple[Any, ...]], bool]) -> int | None:
-        """When the first entry comes that a leap is not to move."""
-        return min((entry[0] for entry in self._heap if stays(entry[4], entry[3])), default=None)
+    def next_ms(self, timers: Timers, stays: Callable[[TimerKey], bool]) -> int | None:
+        """When the first entry comes that a leap is not to move: one without a rhythm, or one of these timers."""
+        return min(
+            (
+                at_ms
+                for at_ms, _, _, given, rhythm in self._heap
+                if rhythm is None or (rhythm is timers and stays(given[0].key))
+            ),
+            default=None,
+        )
 
-    def leap(self, to_ms: int, shift: Shift) -> None:
-        """Now is later. What would come too early after its shift comes at once. The caller tells the machines."""
-        self._heap[:] = [self._moved(entry, shift(entry[4], entry[3]), to_ms) for entry in self._heap]  # run() holds it
-        heapify(self._heap)
+    def leap(self, to_ms: int, shifts: Mapping[object, Shift | None]) -> None:
+        """Now is later. What would come too early after its shift comes at once. The caller tells the machines.
+
+        `shifts` has the timers of everybody who lives, with None for those of which nothing moves. Timers of others are
+        forgotten; what is no timer (a message on its way) keeps its distance from now.
+        """
+        ahead_ms, moved = to_ms - self.now_ms, []
+        for entry in self._heap:
+            at_ms, number, action, given, rhythm = entry
+            if rhythm in shifts:
+                shift = shifts[rhythm]
+                by_ms = shift(given[0].key) if shift is not None else 0
+            elif isinstance(rhythm, Timers):
+                continue
+            else:
+                by_ms = ahead_ms if rhythm is not None else None
+            if by_ms is not None and (by_ms or at_ms < to_ms):
+                entry = (max(at_ms + by_ms, to_ms), number, action, given, rhythm)
+            moved.append(entry)
+        heapify(moved)
+        self._heap[:] = moved  # run() holds it
         self.now_ms = to_ms
 
-    def _moved(self, entry: Entry, by_ms: int | None, to_ms: int) -> Entry:
-        if by_ms is None:
-            return entry
-        at_ms, number, action, given, rhythm = entry
-        return max(at_ms + by_ms, to_ms), number, action, given, rhythm
+
+class Timer:
+    __slots__ = ("due_ms", "key", "queued_ms")
+
+    def __init__(self, key: TimerKey) -> None:
+        self.key = key
+        self.due_ms: int | None = None
+        """None: cancelled."""
+        self.queued_ms: int | None = None
+        """When its entry comes up, which may be before it is due. Other entries of it mean nothing."""
 
 
 class Timers:
     """The timers of one machine."""
 
-    __slots__ = ("_due", "_fire", "_kernel", "_queued")
+    __slots__ = ("_come_up", "_fire", "_kernel", "_timers")
 
     def __init__(self, kernel: Kernel, fire: Callable[[TimerKey], None]) -> None:
         self._kernel = kernel
         self._fire = fire
-        self._due: dict[TimerKey, int] = {}
-        self._queued: dict[TimerKey, int] = {}
+        self._timers: dict[TimerKey, Timer] = {}
+        self._come_up = self._comes_up
 
     def set(self, key: TimerKey, delay_ms: int) -> None:
-        self._due[key] = due = self._kernel.now_ms + delay_ms
-        queued = self._queued.get(key)
-        if queued is None or queued > due:
-            self._queued[key] = due
-            self._kernel.at(due, self._come_up, key, rhythm=self)
+        timer = self._timers.get(key)
+        if timer is None:
+            timer = self._timers[key] = Timer(key)
+        timer.due_ms = due_ms = self._kernel.now_ms + delay_ms
+        if timer.queued_ms is None or timer.queued_ms > due_ms:
+            timer.queued_ms = due_ms
+            self._kernel.at(due_ms, self._come_up, timer, rhythm=self)
 
     def cancel(self, key: TimerKey) -> None:
-        self._due.pop(key, None)
+        if key in self._timers:
+            self._timers[key].due_ms = None
 
     def clear(self) -> None:
-        self._due.clear()
-        self._queued.clear()
+        for timer in self._timers.values():
+            timer.due_ms = timer.queued_ms = None
 
-    def _come_up(self, key: TimerKey) -> None:
-        now_ms = self._kernel.now_ms
-        if self._queued.get(key) != now_ms:
+    def _comes_up(self, timer: Timer) -> None:
+        now_ms, due_ms = self._kernel.now_ms, timer.due_ms
+        if timer.queued_ms != now_ms:
             return  # an earlier entry took its place
-        del self._queued[key]
-        due = self._due.get(key)
-        if due is None:
+        if due_ms is not None and due_ms > now_ms:
+            timer.queued_ms = due_ms
+            self._kernel.at(due_ms, self._come_up, timer, rhythm=self)
             return
-        if due > now_ms:
-            self._queued[key] = due
-            self._kernel.at(due, self._come_up, key, rhythm=self)
-        else:
-            del self._due[key]
-            self._fire(key)
+        timer.due_ms = timer.queued_ms = None
+        if due_ms is not None:
+            self._fire(timer.key)
 
-    def leap(self, to_ms: int, shift: Callable[[TimerKey], int | None]) -> None:
-        for times in (self._due, self._queued):
-            for key, at_ms in times.items():
-                by_ms = shift(key)
-                if by_ms is not None:
-                    times[key] = max(at_ms + by_ms, to_ms)
+    def leap(self, to_ms: int, shift: Shift) -> None:
+        for key, timer in self._timers.items():
+            by_ms = shift(key)
+            if by_ms is None:
+                continue
+            if timer.due_ms is not None:
+                timer.due_ms = max(timer.due_ms + by_ms, to_ms)
+            if timer.queued_ms is not None:
+                timer.queued_ms = max(timer.queued_ms + by_ms, to_ms)

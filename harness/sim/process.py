@@ -57,6 +57,9 @@ from protocol_v1.member_commits import commit_topics
 from protocol_v1.messages import HeartbeatResponse, OffsetCommitRequest, OffsetCommitResponse
 from protocol_v2.messages import ConsumerGroupHeartbeatResponse
 
+TICK: TimerKey = ("tick",)
+"""What the members of both protocols call the timer of their heartbeats."""
+
 
 @dataclass(slots=True, eq=False)
 class Process:
@@ -333,10 +336,10 @@ class Process:
         moved = False
         for effect in effects:
             match effect:
-                case SetTimer(key=("tick",)) if self.routine.look_ms:
-                    self.timers.set(effect.key, effect.delay_ms + self.world.random.randint(0, self.routine.look_ms))
                 case SetTimer():
-                    self.timers.set(effect.key, effect.delay_ms)
+                    look_ms = self.routine.look_ms if effect.key == TICK else 0
+                    late_ms = self.world.random.randint(0, look_ms) if look_ms else 0
+                    self.timers.set(effect.key, effect.delay_ms + late_ms)
                 case CancelTimer():
                     self.timers.cancel(effect.key)
                 case Send():
@@ -411,20 +414,23 @@ class Process:
         """Committed offsets are known: where there is none, from the beginning (auto.offset.reset=earliest)."""
         if not self.alive:
             return
-        self.starts |= {tp: max(offset, 0) for tp, offset in offsets.items()}
+        # A KIP-848 member may ask twice, if a callback keeps it from the first answer: what is read by now goes on.
+        starts = {tp: max(offset, 0) for tp, offset in offsets.items() if tp not in self.reader.streams}
+        self.starts |= starts
         if self.machine.in_poll and not self.paused and not self.in_callback:
-            self.tell(Poll({tp: max(offset, 0) for tp, offset in offsets.items()}))
+            self.tell(Poll(starts))
         self.read_what_is_fetchable()
 
     def read_what_is_fetchable(self) -> None:
         if not self.alive:
             return
         fetchable = self.machine.fetchable
-        gone = [tp for tp in self.reader.streams if tp not in fetchable]
-        if gone:
-            self.stop_reading(gone)
-        self.starts = {tp: offset for tp, offset in self.starts.items() if tp in self.machine.owned}
-        streams = self.world.records.streams
+        if not self.reader.streams.keys() <= fetchable:
+            self.stop_reading([tp for tp in self.reader.streams if tp not in fetchable])
+        if not self.starts:
+            return
+        owned, streams = self.machine.owned, self.world.records.streams
+        self.starts = {tp: offset for tp, offset in self.starts.items() if tp in owned}
         new = sorted(tp for tp in self.starts if tp in fetchable and tp not in self.reader.streams and tp in streams)
         if new:
             self.world.about_to_read(self, new)
@@ -469,14 +475,16 @@ class Process:
 
 def harmless(event: Told) -> bool:
     """Nothing that the application's thread has to do with."""
-    match event:
-        case TimerFired(key=("tick",)):
+    if isinstance(event, TimerFired):
+        return event.key == TICK
+    if not isinstance(event, Responded):
+        return False
+    match event.response:
+        case OffsetCommitResponse():
             return True
-        case Responded(response=HeartbeatResponse(error_code=Error.NONE)):
-            return True
-        case Responded(response=ConsumerGroupHeartbeatResponse(error_code=Error.NONE, assignment=None)):
-            return True
-        case Responded(response=OffsetCommitResponse()):
-            return True
+        case HeartbeatResponse():
+            return event.response.error_code is Error.NONE
+        case ConsumerGroupHeartbeatResponse():
+            return event.response.error_code is Error.NONE and event.response.assignment is None
         case _:
             return False

@@ -1,10 +1,9 @@
-"""Records as a flow: how far each partition is written, how far each process has read, what is read twice.
+"""Records as a flow: how far each partition is written, how far each process has read.
 
 Units      a record is a million; so rates, speeds and shares are whole numbers, and sums are the same on every machine
 Cost       nothing happens per record or per poll: a reader is carried forward when somebody asks for its positions
 Reading    a process works on one record at a time. When it keeps up it is where the writers are; when it does not, its
            time is shared among its partitions in proportion to what waits in each
-Twice      what is read below the highest position that anybody reached
 Start at   Records, Reader.advance
 """
 
@@ -50,7 +49,6 @@ class Records:
 
     def __init__(self) -> None:
         self.streams: dict[TopicPartition, Stream] = {}
-        self.read_twice = 0
         self.rate = 0
         """Of all partitions together."""
         self._waiting_origin = 0
@@ -168,26 +166,25 @@ class Reader:
         done = self.speed * spent
         if done >= lag:
             self.lag = 0
-            for stream in self.streams.values():
-                self._reach(stream, stream.origin + stream.rate * now_ms)
+            self._reach({tp: stream.origin + stream.rate * now_ms for tp, stream in self.streams.items()})
             return
         left = lag - done
         rest = 0
-        for stream in self.streams.values():
+        reached = {}
+        for tp, stream in self.streams.items():
             end = stream.origin + stream.rate * now_ms
-            waits = end - self.positions[stream.tp]
-            stays = waits * left // lag
+            stays = (end - self.positions[tp]) * left // lag
             rest += stays
-            self._reach(stream, end - stays)
+            reached[tp] = end - stays
         self.lag = rest
+        self._reach(reached)
 
-    def _reach(self, stream: Stream, position: int) -> None:
-        before = self.positions[stream.tp]
-        self.positions[stream.tp] = position
-        if before < stream.read:
-            self._records.read_twice += min(position, stream.read) - before
-        if position > stream.read:
-            stream.read = position
+    def _reach(self, reached: dict[TopicPartition, int]) -> None:
+        for tp, position in reached.items():
+            stream = self.streams[tp]
+            if position > stream.read:
+                stream.read = position
+        self.positions = reached
 
     def _look(self, now_ms: int) -> None:
         self.since_ms = now_ms

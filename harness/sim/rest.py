@@ -7,8 +7,9 @@ Start at   Rest.check
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from harness.sim.kernel import Shift
 from protocol_v1.effects import TimerKey
 
 if TYPE_CHECKING:
@@ -61,20 +62,16 @@ class Rest:
         timers = world.broker.timers
         members = {process.machine.member_id: process for process in world.processes.values()}
 
-        def stays(owner: object, given: tuple[Any, ...]) -> bool:
-            """What belongs to no rhythm; of the broker's timers, all but the sessions of those who live."""
-            if owner is timers:
-                key: TimerKey = given[0]
-                return len(key) > 1 and not ("session" in key[0] and key[-1] in members)
-            return owner is None
+        def stays(key: TimerKey) -> bool:
+            """Of the broker's timers, all but the sessions of those who live."""
+            return len(key) > 1 and not ("session" in key[0] and key[-1] in members)
 
-        next_ms = world.kernel.next_ms(stays)
+        next_ms = world.kernel.next_ms(timers, stays)
         to_ms = world.until_ms if next_ms is None else min(next_ms, world.until_ms)
         if to_ms <= now_ms:
             return
         for process in world.processes.values():
             process.routine.plan_leap(now_ms, to_ms)
-        by_timers = {id(process.timers): process.routine for process in world.processes.values()}
 
         def shift_session(key: TimerKey) -> int | None:
             if len(key) < 2:
@@ -82,17 +79,12 @@ class Rest:
             process = members.get(key[-1]) if "session" in key[0] else None
             return None if process is None else process.routine.beats_ms
 
-        def shift(owner: object, given: tuple[Any, ...]) -> int | None:
-            if owner is None:
-                return None
-            if owner is timers:
-                return shift_session(given[0])
-            routine = by_timers.get(id(owner))
-            return to_ms - now_ms if routine is None else routine.shift_of(given[0])
-
+        shifts: dict[object, Shift | None] = {timers: shift_session}
+        for process in world.processes.values():
+            shifts[process.timers] = process.routine.shift_of if process.routine.moves else None
         world.sample(to_ms - 1)
         world.broker.flush()
         timers.leap(to_ms, shift_session)
-        world.kernel.leap(to_ms, shift)
+        world.kernel.leap(to_ms, shifts)
         for process in world.processes.values():
             process.routine.leap(now_ms, to_ms)

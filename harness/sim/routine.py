@@ -75,6 +75,11 @@ class Routine:
         dice = sum(self.process.world.random.getrandbits(10) for _ in range(3)) - 3 * 512
         return max(-at_most_ms, min(dice * steps * self.look_ms * 29 // 51_200, at_most_ms))
 
+    @property
+    def moves(self) -> bool:
+        """In the leap that is being made."""
+        return bool(self.beats_ms or self.commits_ms)
+
     def shift_of(self, key: TimerKey) -> int:
         return self.commits_ms if key in COMMIT_TIMERS else self.beats_ms
 
@@ -98,7 +103,8 @@ class Routine:
         process = self.process
         self.last_on_the_way = [(connection, at_ms + to_ms - from_ms) for connection, at_ms in self.last_on_the_way]
         process.timers.leap(to_ms, self.shift_of)
-        process.machine.leap(self.beats_ms, self.commits_ms)
+        if self.moves:
+            process.machine.leap(self.beats_ms, self.commits_ms)
         process.world.routine(
             self.heartbeat or self.first_heartbeat(), self.beats_ms // process.machine.heartbeat_interval_ms
         )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from hashlib import sha256
 from random import Random
 
 import pytest
 
-from harness.scenario.model import Scenario
+from harness.scenario.model import Callbacks, Rate, Scenario, TopicSpec
 from harness.scenario.reading import parse_scenario
 from harness.sim.invariants import Checker
 from harness.sim.run import Run, simulate
@@ -108,6 +109,16 @@ def test_leaps_over_idle_time_change_nothing_but_the_cost(kind: str, strategy: s
         assert all(abs(a["t"] - b["t"]) <= LATENCY_MS for a, b in zip(ours, theirs, strict=True))
     else:
         assert ownership(leaping) == ownership(walking)
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+def test_a_group_with_slow_callbacks_comes_to_rest_so_a_day_costs_what_an_hour_does(strategy: str) -> None:
+    """Whoever starts first is given everything, restores it for 36 s, and meanwhile loses most of it to the others."""
+    callbacks = Callbacks(revoked_ms_per_partition=200, assigned_ms_per_partition=3_000)
+    topics = (TopicSpec(name="orders", partitions=12, rate=Rate(((0, 60.0),))),)
+    hour = replace(small(TIMELINES["restart"]), callbacks=callbacks, topics=topics, duration_ms=3_600_000)
+    day = replace(hour, duration_ms=24 * hour.duration_ms)
+    assert simulate(day, strategy, 1).events < 1.5 * simulate(hour, strategy, 1).events
 
 
 def timeless(fact: Fact) -> Fact:
