@@ -22,13 +22,15 @@ class Verdict:
     records: int
     """Processed at least once."""
     twice: int
+    written_again: int
+    """By the producer, which is not the group's fault."""
     gaps: tuple[str, ...]
     ahead: tuple[str, ...]
     """Commits of what nobody had processed."""
     old: tuple[str, ...]
     """Reading that began before the last commit that was known to be durable."""
     broken: tuple[str, ...]
-    """Records whose number is not their offset, as their readers saw it."""
+    """Records that are not the next ones, as their readers saw it: one was skipped, or lost."""
 
     @property
     def good(self) -> bool:
@@ -36,7 +38,8 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         lists = {name: list(getattr(self, name)) for name in ("gaps", "ahead", "old", "broken")}
-        return {"good": self.good, "records": self.records, "twice": self.twice, **lists}
+        counts = {name: getattr(self, name) for name in ("good", "records", "twice", "written_again")}
+        return {**counts, **lists}
 
 
 @dataclass(slots=True)
@@ -44,6 +47,7 @@ class Ledger:
     high: int = 0
     """Everything below was processed."""
     twice: int = 0
+    written_again: int = 0
     committed: int = 0
 
 
@@ -67,6 +71,9 @@ class Oracle:
             case "durable":
                 for topic, number, offset in fact["offsets"]:
                     self.on_committed((topic, number), offset, fact)
+            case "written again":
+                ledger = self.ledger((fact["topic"], fact["partition"]))
+                ledger.written_again = max(ledger.written_again, fact["records"])
             case "broken":
                 self.broken.append(fact["why"])
 
@@ -95,6 +102,7 @@ class Oracle:
         return Verdict(
             records=sum(ledger.high for ledger in self.ledgers.values()),
             twice=sum(ledger.twice for ledger in self.ledgers.values()),
+            written_again=sum(ledger.written_again for ledger in self.ledgers.values()),
             gaps=tuple(self.gaps),
             ahead=tuple(self.ahead),
             old=tuple(self.old),

@@ -2,7 +2,8 @@
 
 Given      one line of JSON on standard input: bootstrap, rates; then {"rates": {topic: [records a second, ...]}} lines
 Tells      how many records each partition has, every REPORT_S: {"t": ..., "written": {"orders": [10, 12]}}
-Exact      idempotent and acknowledged by all replicas: a record's number is its offset
+Exact      idempotent and acknowledged by all replicas: a record's number is its offset, until a broker dies and a
+           record has to be written again
 
     python -m harness.live.producer < setup.json
 """

@@ -24,7 +24,7 @@ from harness.sim.costs import Costs, costs
 from harness.sim.trace import Fact
 from harness.sim.world import SAMPLES
 
-KEPT_OUT = ("processed", "durable", "broken")
+KEPT_OUT = ("processed", "durable", "written again", "broken")
 """Facts for the oracle; a trace has the others."""
 
 

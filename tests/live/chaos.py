@@ -100,7 +100,8 @@ def main() -> None:
         verdict, costs = run.verdict, run.costs
         print(
             f"{run.strategy}: {len(run.scenario.timeline)} events, {costs.rebalances} rebalances, "
-            f"{verdict.records} records, {verdict.twice} twice, {len(complaints(run))} complaints"
+            f"{verdict.records} records, {verdict.twice} read twice, {verdict.written_again} written twice, "
+            f"{len(complaints(run))} complaints"
         )
     wrong = [line for run in runs for line in complaints(run)]
     if wrong:

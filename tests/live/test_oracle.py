@@ -49,3 +49,11 @@ def test_reading_from_before_the_last_commit_is_found() -> None:
 def test_a_record_in_the_wrong_place_is_found() -> None:
     fact = {"t": 0, "fact": "broken", "member": "a", "why": "orders-0 offset 3 holds 4 after 3"}
     assert not judge([fact]).good
+
+
+def test_what_the_producer_wrote_twice_is_counted_and_nobody_is_blamed() -> None:
+    """Each reader tells how many records it has found to be repeats: the same ones."""
+    again = {"t": 0, "fact": "written again", "topic": "orders", "partition": 0}
+    verdict = judge([{**again, "member": "a", "records": 1}, {**again, "member": "b", "records": 2}])
+    assert verdict.good
+    assert verdict.written_again == 2
