@@ -262,7 +262,7 @@ class MixedWorld(World):
         read = [partition for client in alive.values() for partition in client.reading]
         wanted = [(TOPIC, number) for number in range(self.topics[TOPIC])] if alive else []
         if group is not None and group.classic_members == len(group.members):
-            # Classic heartbeats do not look at topics (1.14): such a group reads what it knew of when it was last asked.
+            # Classic heartbeats do not look at topics (1.14): such a group reads what was there when it was last asked.
             wanted = sorted((topic_name(t), n) for target in group.targets.values() for t, n in target.partitions)
         if group is not None:
             assert sorted(read) == wanted, f"L9: {sorted(read)} are read"
