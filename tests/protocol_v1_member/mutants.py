@@ -66,7 +66,7 @@ MUTANTS = [
     Mutant("forget what is in flight when the connection breaks", "member_connection", "        request_failed(turn, sent)\n", "        pass\n"),
     Mutant("no back-off between lookups", "member_connection", "    memory.lookup_at_ms = turn.now_ms + turn.backoff_ms(memory.lookup_attempts)\n", ""),
     Mutant("deliver what is about to be revoked", "member", "kept = memory.owned - memory.pending_revocation", "kept = memory.owned"),
-    Mutant("requests never time out", "member_connection", "return min(deadlines) if deadlines and memory.listening else None", "return None"),
+    Mutant("requests never time out", "member_connection", "return min([sent.deadline_ms for sent in memory.in_flight.values()])", "return None"),
 ]
 # fmt: on
 
