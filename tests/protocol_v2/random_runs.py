@@ -348,8 +348,8 @@ class World:
         assert group.state is (GroupState.STABLE if alive else GroupState.EMPTY), f"L1: still {group.state}"
         assert set(group.members) == {client.member_id for client in alive}, "L3: who is not there is still a member"
         for client in alive:
-            # Where Kafka miscounts (Watched.is_miscounted), a target has topics that its member did not ask for; it never
-            # hears of them.
+            # Where Kafka miscounts (Watched.is_miscounted), a target has topics that its member did not ask for, and
+            # that it never hears of.
             metadata = group.members[client.member_id].metadata
             named = ((topic_name(topic), n) for topic, n in group.target_of(client.member_id).partitions)
             target = {(name, number) for name, number in named if group.is_subscribed(metadata, name)}
