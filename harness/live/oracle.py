@@ -49,6 +49,7 @@ class Ledger:
     twice: int = 0
     written_again: int = 0
     committed: int = 0
+    committed_by: str = ""
 
 
 @dataclass(slots=True)
@@ -90,13 +91,14 @@ class Oracle:
     def on_reads(self, place: Place, start: int, fact: Fact) -> None:
         ledger = self.ledger(place)
         if start < ledger.committed:
-            self.old.append(f"{shown(place)}: from {start}, committed was {ledger.committed}, {whence(fact)}")
+            known = f"{ledger.committed} was committed {ledger.committed_by}"
+            self.old.append(f"{shown(place)}: from {start} {whence(fact)}, though {known}")
 
     def on_committed(self, place: Place, offset: int, fact: Fact) -> None:
         ledger = self.ledger(place)
         if offset > ledger.high:
             self.ahead.append(f"{shown(place)}: {offset} committed, {ledger.high} processed, {whence(fact)}")
-        ledger.committed = offset
+        ledger.committed, ledger.committed_by = offset, whence(fact)
 
     def verdict(self) -> Verdict:
         return Verdict(

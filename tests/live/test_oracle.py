@@ -43,7 +43,8 @@ def test_a_commit_ahead_of_the_work_is_found() -> None:
 
 
 def test_reading_from_before_the_last_commit_is_found() -> None:
-    assert judge([processed("a", 0, 10), durable("a", 10), reads("b", 7)]).old
+    verdict = judge([processed("a", 0, 10), durable("a", 10), reads("b", 7)])
+    assert verdict.old == ("orders-0: from 7 by b at 0.0 s, though 10 was committed by a at 0.0 s",)
 
 
 def test_a_record_in_the_wrong_place_is_found() -> None:
