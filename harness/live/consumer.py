@@ -61,7 +61,7 @@ class Member:
     def on_assign(self, consumer: Any, partitions: list[Any]) -> None:
         self.tell("callback", callback="onPartitionsAssigned", partitions=self.by_topic(partitions))
         self.linger("assigned", len(partitions))
-        found = self.committed(partitions) if partitions else []
+        found, asked_ms = self.committed(partitions) if partitions else ([], 0)
         starts = {(one.topic, one.partition): max(one.offset, 0) for one in found}
         places = [TopicPartition(*place, offset or OFFSET_BEGINNING) for place, offset in starts.items()]
         consumer.incremental_assign(places) if self.setup["incremental"] else consumer.assign(places)
@@ -69,15 +69,15 @@ class Member:
             self.positions |= starts
             named = self.by_topic(places)
             offsets = {topic: [starts[self.prefix + topic, n] for n in all_] for topic, all_ in named.items()}
-            self.tell("reads", partitions=named, **{"from": offsets})
+            self.tell("reads", partitions=named, asked=asked_ms, **{"from": offsets})
 
-    def committed(self, partitions: list[Any]) -> list[Any]:
-        """A coordinator that fails over says so for a while."""
+    def committed(self, partitions: list[Any]) -> tuple[list[Any], int]:
+        """And when it was asked for. A coordinator that fails over says so for a while."""
         deadline = time.monotonic() + self.setup["patience_s"]
         while True:
+            asked_ms = self.now_ms()
             try:
-                found: list[Any] = self.consumer.committed(partitions, timeout=10)
-                return found
+                return self.consumer.committed(partitions, timeout=10), asked_ms
             except KafkaException:
                 if time.monotonic() > deadline:
                     raise

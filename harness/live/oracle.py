@@ -28,7 +28,8 @@ class Verdict:
     ahead: tuple[str, ...]
     """Commits of what nobody had processed."""
     old: tuple[str, ...]
-    """Reading that began before the last commit that was known to be durable."""
+    """Reading that began before what was known to be committed when the reader asked where to begin. Who is stopped in
+    that moment finds the answer later, and reads from there until it hears that it is no longer a member."""
     broken: tuple[str, ...]
     """Records that are not the next ones, as their readers saw it: one was skipped, or lost."""
 
@@ -48,8 +49,11 @@ class Ledger:
     """Everything below was processed."""
     twice: int = 0
     written_again: int = 0
-    committed: int = 0
-    committed_by: str = ""
+    commits: list[tuple[int, int, str]] = field(default_factory=list)
+    """When, up to where, and by whom."""
+
+    def committed_by(self, at_ms: int) -> tuple[int, str]:
+        return next(((offset, by) for t, offset, by in reversed(self.commits) if t <= at_ms), (0, ""))
 
 
 @dataclass(slots=True)
@@ -90,15 +94,15 @@ class Oracle:
 
     def on_reads(self, place: Place, start: int, fact: Fact) -> None:
         ledger = self.ledger(place)
-        if start < ledger.committed:
-            known = f"{ledger.committed} was committed {ledger.committed_by}"
-            self.old.append(f"{shown(place)}: from {start} {whence(fact)}, though {known}")
+        committed, by = ledger.committed_by(fact["asked"] if "asked" in fact else fact["t"])
+        if start < committed:
+            self.old.append(f"{shown(place)}: from {start} {whence(fact)}, though {committed} was committed {by}")
 
     def on_committed(self, place: Place, offset: int, fact: Fact) -> None:
         ledger = self.ledger(place)
         if offset > ledger.high:
             self.ahead.append(f"{shown(place)}: {offset} committed, {ledger.high} processed, {whence(fact)}")
-        ledger.committed, ledger.committed_by = offset, whence(fact)
+        ledger.commits.append((fact["t"], offset, whence(fact)))
 
     def verdict(self) -> Verdict:
         return Verdict(

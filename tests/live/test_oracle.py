@@ -12,13 +12,13 @@ def processed(member: str, first: int, end: int, t: int = 0) -> Fact:
     return {"t": t, "fact": "processed", "member": member, "topic": "orders", "partition": 0, "span": [first, end]}
 
 
-def reads(member: str, start: int) -> Fact:
-    fact: dict[str, Any] = {"t": 0, "fact": "reads", "member": member, "partitions": {"orders": [0]}}
+def reads(member: str, start: int, t: int = 0) -> Fact:
+    fact: dict[str, Any] = {"t": t, "fact": "reads", "member": member, "partitions": {"orders": [0]}}
     return {**fact, "from": {"orders": [start]}}
 
 
-def durable(member: str, offset: int) -> Fact:
-    return {"t": 0, "fact": "durable", "member": member, "offsets": [["orders", 0, offset]]}
+def durable(member: str, offset: int, t: int = 0) -> Fact:
+    return {"t": t, "fact": "durable", "member": member, "offsets": [["orders", 0, offset]]}
 
 
 def test_what_is_processed_once_and_committed_afterwards_is_good() -> None:
@@ -45,6 +45,14 @@ def test_a_commit_ahead_of_the_work_is_found() -> None:
 def test_reading_from_before_the_last_commit_is_found() -> None:
     verdict = judge([processed("a", 0, 10), durable("a", 10), reads("b", 7)])
     assert verdict.old == ("orders-0: from 7 by b at 0.0 s, though 10 was committed by a at 0.0 s",)
+
+
+def test_who_was_stopped_between_asking_and_hearing_is_not_blamed() -> None:
+    """What it was told was true when it asked; meanwhile another one went on, and committed."""
+    asked = {**reads("a", 6, t=9_000), "asked": 1_000}
+    story = [processed("b", 0, 10), durable("a", 6), durable("b", 10, t=5_000)]
+    assert judge([*story, asked]).good
+    assert judge([*story, {**asked, "asked": 5_000}]).old
 
 
 def test_a_record_in_the_wrong_place_is_found() -> None:
