@@ -105,10 +105,8 @@ def share_a_bucket(hashes: Sequence[int], capacity: int) -> bool:
 
 
 def capacity_after(puts: int) -> int:
-    capacity = DEFAULT_CAPACITY
-    while puts > capacity * 3 // 4:
-        capacity *= 2
-    return capacity
+    """Of a table that has grown: it doubles when more than three quarters are in use."""
+    return max(DEFAULT_CAPACITY, power_of_two_above(-(-puts * 4 // 3)))
 
 
 def moves_by_member(group: Group, moves: Sequence[Move]) -> dict[str, list[Change]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,6 +24,11 @@ class Trouble:
     delays_ms: tuple[int, ...] = ()
     callback_errors: int = 0
 
+    def spend(self, what: str) -> bool:
+        left: int = getattr(self, what)
+        setattr(self, what, max(0, left - 1))
+        return left > 0
+
     def delay_ms(self) -> int:
         if not self.delays_ms:
             return 0
@@ -40,36 +46,25 @@ class BadNetwork:
         return self.trouble.setdefault(client.name, Trouble())
 
     def arrive(self, client: Any, connection: int, request: Request) -> None:
-        trouble = self.of(client)
-        if trouble.lose_out:
-            trouble.lose_out -= 1
-            return
-        if trouble.repeat_out:
-            trouble.repeat_out -= 1
-            self.after(5, partial(super().arrive, client, connection, request))
-        delay_ms = trouble.delay_ms()
-        if delay_ms:
-            self.after(delay_ms, partial(super().arrive, client, connection, request))
-        else:
-            super().arrive(client, connection, request)
+        self.meet(client, "out", 5, partial(super().arrive, client, connection, request))
 
     def hear(self, client: Any, connection: int | None, request: Request, response: Response) -> None:
+        self.meet(client, "in", 3, partial(super().hear, client, connection, request, response))
+
+    def meet(self, client: Any, way: str, again_ms: int, message: Callable[[], None]) -> None:
         trouble = self.of(client)
-        if trouble.lose_in:
-            trouble.lose_in -= 1
+        if trouble.spend(f"lose_{way}"):
             return
-        if trouble.repeat_in:
-            trouble.repeat_in -= 1
-            self.after(3, partial(super().hear, client, connection, request, response))
+        if trouble.spend(f"repeat_{way}"):
+            self.after(again_ms, message)
         delay_ms = trouble.delay_ms()
         if delay_ms:
-            self.after(delay_ms, partial(super().hear, client, connection, request, response))
+            self.after(delay_ms, message)
         else:
-            super().hear(client, connection, request, response)
+            message()
 
     def tell(self, client: Any, event: Told) -> None:
-        if isinstance(event, CallbackDone) and self.of(client).callback_errors:
-            self.of(client).callback_errors -= 1
+        if isinstance(event, CallbackDone) and self.of(client).spend("callback_errors"):
             event = CallbackDone("the application's fault")
         super().tell(client, event)
 

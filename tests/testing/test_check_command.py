@@ -29,7 +29,7 @@ def test_a_good_assignor_ends_with_exit_code_0_and_a_row_per_property() -> None:
 
 
 def test_a_counterexample_is_a_table_json_that_assign_accepts_and_a_command_that_shows_it_again() -> None:
-    done = run("tests.testing.zoo:OverSticky", "--json")
+    done = run("tests.testing.zoo.balance:OverSticky", "--json")
     assert done.returncode == 1, done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     found = answer["counterexample"]

@@ -22,8 +22,8 @@ from assignors.testing.rounds import Churns, Rounds
 from assignors.testing.strategies import groups_with_churn
 from harness.churn import ProtocolChurn
 from tests.testing.good import GoodHandOver, GoodKeeper
-from tests.testing.zoo import KeepsWhatItNoLongerSubscribesTo
-from tests.testing.zoo_churn import FailsAfterALostGeneration
+from tests.testing.zoo.churn import FailsAfterALostGeneration
+from tests.testing.zoo.given import KeepsWhatItNoLongerSubscribesTo
 
 ROOT = Path(__file__).parents[2]
 
@@ -160,13 +160,13 @@ def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
 def test_a_failing_contract_shows_its_counterexample_and_nothing_of_the_kit(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(
         "from assignors.testing import AssignorContract\n"
-        f"from tests.testing.zoo import {KeepsWhatItNoLongerSubscribesTo.__name__} as Mine\n"
+        f"from tests.testing.zoo.given import {KeepsWhatItNoLongerSubscribesTo.__name__} as Mine\n"
         "class TestMine(AssignorContract):\n    assignor = Mine\n"
     )
     done = run_pytest(tmp_path)
     assert done.returncode == 1, done.stdout
     assert "valid is broken: gives 'A' t-0, which it did not subscribe to" in done.stdout
-    assert "rebalance-lab check tests.testing.zoo:KeepsWhatItNoLongerSubscribesTo --replay" in done.stdout
+    assert "rebalance-lab check tests.testing.zoo.given:KeepsWhatItNoLongerSubscribesTo --replay" in done.stdout
     assert "Traceback" not in done.stdout
 
 
@@ -174,6 +174,6 @@ def test_the_plugin_runs_a_contract_without_a_test_file(tmp_path: Path) -> None:
     good = run_pytest(tmp_path, "--assignor", "tests.testing.good:GoodBlocks", "--assignor-examples", "100")
     assert good.returncode == 0, good.stdout
     assert "18 passed" in good.stdout
-    bad = run_pytest(tmp_path, "--assignor", "tests.testing.zoo:OffByOne", "--assignor-examples", "50")
+    bad = run_pytest(tmp_path, "--assignor", "tests.testing.zoo.given:OffByOne", "--assignor-examples", "50")
     assert bad.returncode == 1
     assert "valid is broken" in bad.stdout

@@ -12,8 +12,7 @@ from assignors.testing.check import check, replay
 from assignors.testing.contract import BY_NAME
 from assignors.testing.targets import load_target
 from harness.churn import ProtocolChurn
-from tests.testing import zoo_churn
-from tests.testing.zoo import BUGS
+from tests.testing.zoo import BUGS, churn
 
 FAMILIES = {
     "what is given": ("valid",),
@@ -68,7 +67,7 @@ def test_every_bug_is_caught_by_the_property_that_names_it(
 
 
 def test_what_only_a_history_shows_is_not_seen_without_one() -> None:
-    named = [bug for bug in BUGS if bug.__module__ == zoo_churn.__name__]
+    named = [bug for bug in BUGS if bug.__module__ == churn.__name__]
     assert len(named) >= 3
     for each in named:
         assert check(load_target(f"{each.__module__}:{each.__qualname__}"), 400).holds, each

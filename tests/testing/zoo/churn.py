@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from tests.testing.good import GoodHandOver, GoodKeeper, Shares, as_shares, blocks, levelled
-from tests.testing.zoo import bug
+from tests.testing.zoo.registry import bug
 
 
 @bug("survives-churn")

@@ -1,0 +1,126 @@
+"""Bugs of assignors that do not give the same answer to the same group."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from tests.testing.good import Shares, blocks, readers
+from tests.testing.zoo.registry import bug
+
+
+@bug("pure")
+class SortsItsInput:
+    def assign(self, group: Any) -> Shares:
+        for member in group.members.values():
+            for partitions in member.owned.values():
+                partitions.sort(reverse=True)
+        return blocks(group)
+
+
+@bug("pure")
+class DropsMembersFromItsInput:
+    def assign(self, group: Any) -> Shares:
+        shares = blocks(group)
+        for member_id, member in group.members.items():
+            if not member.topics:
+                group.members.pop(member_id)
+        return shares
+
+
+@bug("deterministic")
+class UsesRandomness:
+    def assign(self, group: Any) -> Shares:
+        who = sorted(group.members)
+        random.shuffle(who)
+        names = dict(zip(sorted(group.members), who, strict=True))
+        if any(set(m.topics) != set(group.members[names[i]].topics) for i, m in group.members.items()):
+            return blocks(group)
+        shares = blocks(group)
+        return {names[member_id]: share for member_id, share in shares.items()}
+
+
+@bug("deterministic")
+class WalksASet:
+    """In the order of string hashes, which differ from process to process."""
+
+    def assign(self, group: Any) -> Shares:
+        shares: Shares = {member_id: {} for member_id in group.members}
+        for name, topic in group.topics.items():
+            who = list(set(readers(group, name)))
+            for partition in range(topic.partitions) if who else ():
+                shares[who[partition % len(who)]].setdefault(name, []).append(partition)
+        return shares
+
+
+@bug("deterministic")
+class StartsWhereItStopped:
+    """The turn goes on from call to call, in the instance."""
+
+    def __init__(self) -> None:
+        self.turn = 0
+
+    def assign(self, group: Any) -> Shares:
+        shares: Shares = {member_id: {} for member_id in group.members}
+        for name, topic in sorted(group.topics.items()):
+            who = readers(group, name)
+            for partition in range(topic.partitions) if who else ():
+                shares[who[self.turn % len(who)]].setdefault(name, []).append(partition)
+                self.turn += 1
+        return shares
+
+
+@bug("deterministic")
+class CountsCallsInTheClass:
+    calls = 0
+
+    def assign(self, group: Any) -> Shares:
+        CountsCallsInTheClass.calls += 1
+        shares: Shares = {member_id: {} for member_id in group.members}
+        for name, topic in group.topics.items():
+            who = readers(group, name)
+            for partition in range(topic.partitions) if who else ():
+                shares[who[(partition + self.calls // 50) % len(who)]].setdefault(name, []).append(partition)
+        return shares
+
+
+CACHE: dict[Any, Any] = {}
+
+
+@bug("deterministic")
+class CachesByMembersOnly:
+    """Right for the first group of these members, wrong for the next: the cache is the module's."""
+
+    def assign(self, group: Any) -> Shares:
+        alike = tuple(sorted((i, m.topics) for i, m in group.members.items()))
+        sizes = sum(topic.partitions for topic in group.topics.values())
+        first = CACHE.setdefault(alike, sizes)
+        shares = blocks(group)
+        if first % 2 and len({m.topics for m in group.members.values()}) == 1:
+            who = sorted(shares)
+            shares = {a: shares[b] for a, b in zip(who, reversed(who), strict=True)}
+        return shares
+
+
+@bug("order-independent")
+class DoesNotSortMembers:
+    def assign(self, group: Any) -> Shares:
+        shares: Shares = {member_id: {} for member_id in group.members}
+        for name, topic in group.topics.items():
+            who = [i for i, m in group.members.items() if name in m.topics]
+            for partition in range(topic.partitions) if who else ():
+                shares[who[partition % len(who)]].setdefault(name, []).append(partition)
+        return shares
+
+
+@bug("order-independent")
+class DependsOnTheOrderOfTopics:
+    def assign(self, group: Any) -> Shares:
+        shares: Shares = {member_id: {} for member_id in group.members}
+        turn = 0
+        for name, topic in group.topics.items():
+            who = readers(group, name)
+            for partition in range(topic.partitions) if who else ():
+                shares[who[turn % len(who)]].setdefault(name, []).append(partition)
+                turn += 1
+        return shares
