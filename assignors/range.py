@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from assignors.block_share import BlockShare
 from assignors.interface import RebalanceProtocol
 from assignors.model import Assignment, Group, Layout
 from assignors.range_racks import assign_with_racks, needs_racks
@@ -30,13 +31,12 @@ class RangeAssignor:
         subscribers = subscribers_by_topic(layout, [member.topics for member in members])
         alike = topics_alike(layout, subscribers)
         racks = [member.rack or None for member in members]
-        shares: list[list[int]] = [[] for _ in members]
         topics = [group.topics[name] for name in layout.names]
+        shares: Sequence[Sequence[int]]
         if needs_racks(topics, subscribers, racks):
-            assign_with_racks(layout, topics, alike, subscribers, racks, shares)
+            shares = assign_with_racks(layout, topics, alike, subscribers, racks)
         else:
-            for same in alike:
-                give_blocks(layout, same, subscribers[same[0]], shares)
+            shares = blocks(layout, alike, subscribers, len(members))
         complete = all(subscribers[topic] for topic, count in enumerate(layout.counts) if count)
         return Assignment(layout, dict(zip(ids, shares, strict=True)), complete=complete)
 
@@ -51,7 +51,17 @@ def topics_alike(layout: Layout, subscribers: Sequence[Sequence[int]]) -> list[l
     return list(alike.values())
 
 
-def give_blocks(layout: Layout, alike: Sequence[int], subscribers: Sequence[int], shares: list[list[int]]) -> None:
+def blocks(
+    layout: Layout, alike: Sequence[Sequence[int]], subscribers: Sequence[Sequence[int]], members: int
+) -> list[Sequence[int]]:
+    """Everybody's share: one block in each topic."""
+    shares: list[Sequence[int]] = [()] * members
+    for same in alike:
+        give_blocks(layout, same, subscribers[same[0]], shares)
+    return shares
+
+
+def give_blocks(layout: Layout, alike: Sequence[int], subscribers: Sequence[int], shares: list[Sequence[int]]) -> None:
     """The larger blocks first; topics that are alike have the same blocks."""
     starts = [layout.starts[topic] for topic in alike]
     size, larger = divmod(layout.counts[alike[0]], len(subscribers))
@@ -61,10 +71,9 @@ def give_blocks(layout: Layout, alike: Sequence[int], subscribers: Sequence[int]
         if begin == end:
             break
         share = shares[member]
-        if len(starts) <= end - begin:
-            for start in starts:
-                share += range(start + begin, start + end)
-        else:
-            for partition in range(begin, end):
-                share += [start + partition for start in starts]
+        block = BlockShare(starts, begin, end)
+        if isinstance(share, list):
+            share.extend(block)
+        else:  # most members have blocks of one kind only, which cost nothing until they are looked at
+            shares[member] = [*share, *block] if share else block
         begin = end

@@ -1,7 +1,7 @@
 """Range's rack pass (KIP-881): partitions that find a member on one of their racks, then ranges for the others.
 
 Given      topics that look alike (same subscribers, same partition count), their racks, the members' racks
-Does       extends the members' shares; a partition number goes to the same member in all topics that look alike
+Returns    everybody's share; a partition number goes to the same member in all topics that look alike
 Surprise   a member without a rack matches every partition; topics that look alike take part in the rack pass even when
            none of them needs it, as soon as any topic of the group does
 Cost       Java looks at every member for every partition. Here each rack has a queue of its members, or of its
@@ -37,9 +37,9 @@ def assign_with_racks(
     alike: Sequence[Sequence[int]],
     subscribers: Sequence[Sequence[int]],
     racks: Sequence[str | None],
-    shares: list[list[int]],
-) -> None:
+) -> list[list[int]]:
     sets = RackSets()
+    shares: list[list[int]] = [[] for _ in racks]
     for same in alike:
         positions = subscribers[same[0]]
         member_racks = [racks[position] for position in positions]
@@ -56,6 +56,7 @@ def assign_with_racks(
         for position, partitions in zip(positions, blocks.given, strict=True):
             for partition in partitions:
                 shares[position] += [start + partition for start in starts]
+    return shares
 
 
 class Blocks:

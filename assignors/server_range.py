@@ -8,7 +8,7 @@ Reference  org.apache.kafka.coordinator.group.assignor.RangeAssignor of Apache K
 from __future__ import annotations
 
 from assignors.model import Assignment, Group
-from assignors.range import give_blocks, topics_alike
+from assignors.range import blocks, topics_alike
 from assignors.subscribers import static_members_first, subscribers_by_topic
 
 
@@ -20,7 +20,5 @@ class ServerRangeAssignor:
         ids = static_members_first(group.members)
         layout = group.layout
         subscribers = subscribers_by_topic(layout, [group.members[member_id].topics for member_id in ids])
-        shares: list[list[int]] = [[] for _ in ids]
-        for alike in topics_alike(layout, subscribers):
-            give_blocks(layout, alike, subscribers[alike[0]], shares)
+        shares = blocks(layout, topics_alike(layout, subscribers), subscribers, len(ids))
         return Assignment(layout, dict(zip(ids, shares, strict=True)))
