@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import logging
 import os
 import platform
 import sys
@@ -19,6 +20,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from harness.sim.world import Constants
 
 FILE = Path(__file__).with_name("calibration.json")
 ROUNDS = 12
+HEARTBEATS, HEARTBEAT_MS = 40, 500
 
 
 def calibrated(scenario: Scenario) -> tuple[Scenario, Constants]:
@@ -40,7 +43,7 @@ def calibrated(scenario: Scenario) -> tuple[Scenario, Constants]:
 
 def measure(cluster: Cluster) -> dict[str, Any]:
     starts = asyncio.run(start_times(cluster))
-    trips, commits = round_trips(cluster), commit_times(cluster)
+    trips, commits, late = round_trips(cluster), commit_times(cluster), heartbeats_late(cluster)
     low, high = quantile(starts, 0.1), quantile(starts, 0.9)
     trip = quantile(trips, 0.5)
     return {
@@ -48,10 +51,16 @@ def measure(cluster: Cluster) -> dict[str, Any]:
             "latency_ms": max(1, round(trip / 2)),
             "jitter_ms": max(0, round((quantile(trips, 0.9) - trip) / 2)),
             "append_ms": max(0, round(quantile(commits, 0.5) - trip)),
+            "heartbeat_look_ms": max(0, round(quantile(late, 0.9))),
             "start_ms": round(low),
             "start_spread_ms": round(high - low),
         },
-        "samples_ms": {"process start to first poll": starts, "metadata round trip": trips, "offset commit": commits},
+        "samples_ms": {
+            "process start to first poll": starts,
+            "metadata round trip": trips,
+            "offset commit": commits,
+            "heartbeat later than its interval": late,
+        },
         "provenance": {
             "command": "python -m harness.live.calibration",
             "provider": cluster.provider,
@@ -108,6 +117,41 @@ def commit_times(cluster: Cluster) -> list[float]:
         return [timed(lambda: consumer.commit(offsets=place, asynchronous=False)) for _ in range(10 * ROUNDS)]
     finally:
         consumer.close()
+
+
+def heartbeats_late(cluster: Cluster) -> list[float]:
+    """By how much more than their interval lies between two heartbeats: how fast members that began together drift
+    apart. librdkafka tells of each in its debug log."""
+    from confluent_kafka import Consumer
+
+    heard = HeartbeatLog()
+    log = logging.Logger("calibration")
+    log.addHandler(heard)
+    settings = {
+        "bootstrap.servers": cluster.bootstrap,
+        "group.id": f"calibration-{os.getpid()}-heartbeats",
+        "heartbeat.interval.ms": HEARTBEAT_MS,
+        "debug": "cgrp",
+    }
+    consumer: Any = Consumer(settings, logger=log)
+    try:
+        consumer.subscribe([f"calibration-{os.getpid()}-0-orders"])
+        deadline = time.monotonic() + 60
+        while len(heard.at_s) <= HEARTBEATS and time.monotonic() < deadline:
+            consumer.poll(0.1)
+    finally:
+        consumer.close()
+    return [round(max(0.0, (after - before) * 1_000 - HEARTBEAT_MS), 3) for before, after in pairwise(heard.at_s)]
+
+
+class HeartbeatLog(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_s: list[float] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "Heartbeat for group" in record.getMessage():
+            self.at_s.append(time.monotonic())
 
 
 def timed(action: Any) -> float:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from harness.scenario.model import AddPartitions, Crash, CreateTopic, Pause, Restart, RollingRestart, Scenario
 from harness.scenario.strategy_lists import parse_strategies
+from harness.sim.parts import options
+from protocol_v1.member_config import MemberConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,14 @@ def commit_window(case: Case) -> bool:
     return case.measure == "read_twice" and interrupted and case.live <= rate * interval_s * case.steps
 
 
+def notices_its_session_is_over(case: Case) -> bool:
+    """Each standstill that outlasts a session spares at most the one batch that Java's application still works on."""
+    session_ms = case.scenario.client.get("session.timeout.ms", MemberConfig().session_timeout_ms)
+    pauses = [event for event in case.scenario.timeline if isinstance(event, Pause) and event.for_ms > session_ms]
+    spared = options(case.scenario.client).max_poll_records * sum(len(event.members) for event in pauses)
+    return case.measure == "read_twice" and case.low - spared <= case.live < case.low
+
+
 def new_partitions_are_noticed_late(case: Case) -> bool:
     age_s = case.scenario.metadata_max_age_ms / 1_000
     new = sum(event.to for event in case.scenario.timeline if isinstance(event, AddPartitions))
@@ -75,6 +85,12 @@ def joins_once_a_second(case: Case) -> bool:
 
 
 REASONS = (
+    Reason(
+        "own session",
+        "after a standstill librdkafka sees by its own clock that its session is over and drops what it has fetched; "
+        "Java's application works on one more batch, which others have read meanwhile",
+        notices_its_session_is_over,
+    ),
     Reason(
         "commit window",
         "inside the auto-commit's window: librdkafka counts its interval from another moment than Java does",

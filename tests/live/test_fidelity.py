@@ -67,6 +67,12 @@ def test_a_later_join_explains_more_time_and_never_less() -> None:
     assert case("rolling_restart", "unowned_s", [10.0, 11.0, 12.0], 6.0).startswith(UNEXPLAINED)
 
 
+def test_a_session_that_a_member_knows_to_be_over_spares_one_batch_after_a_long_standstill() -> None:
+    assert case("pause", "read_twice", [600, 620, 640], 192).startswith("own session")
+    assert case("pause", "read_twice", [1600, 1620, 1640], 192).startswith("commit window")  # more than a batch
+    assert case("crash", "read_twice", [600, 620, 640], 192).startswith("commit window")  # nobody comes back
+
+
 def test_nothing_explains_moves() -> None:
     arguments: dict[str, Any] = {"strategy": "classic/range", "low": 4, "high": 4, "live": 5}
     for file in OWN:
