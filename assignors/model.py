@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from types import MappingProxyType
+from typing import Any
 
 EMPTY: Mapping[str, Sequence[int]] = MappingProxyType({})
 NOBODY = -1
@@ -65,7 +66,7 @@ class Member:
 class Layout:
     """Numbers the partitions of a set of topics: partition p of topic i is `starts[i] + p`, topics in Java's order."""
 
-    __slots__ = ("counts", "index", "names", "starts", "total")
+    __slots__ = ("counts", "index", "known", "names", "starts", "total")
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         self.names = in_java_order(counts)
@@ -77,6 +78,8 @@ class Layout:
             total += count
         self.total = total
         self.index = {name: i for i, name in enumerate(self.names)}
+        self.known: dict[object, Any] = {}
+        """What an assignor has worked out about these topics alone, for the next rebalance of a group that has them."""
 
     def topic_of(self, number: int) -> int:
         return bisect_right(self.starts, number) - 1

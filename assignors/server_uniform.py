@@ -29,6 +29,8 @@ from assignors.server_groups import (
 )
 
 Shares = dict[str, Sequence[int]]
+MAX_KNOWN = 64
+"""Subscriptions whose order of topics is kept."""
 
 
 class Held(NamedTuple):
@@ -57,8 +59,7 @@ class UniformAssignor:
 
 def assign_homogeneous(group: Group, order: Sequence[str]) -> Assignment:
     members = group.members
-    ids = topic_ids(group)
-    topics = subscribed_in_java_order(group, members[order[0]].topics, ids)
+    ids, topics = walk_over_topics(group, members[order[0]].topics)
     layout = group.layout
     held = held_shares(layout, order, members)
     if held is None:
@@ -69,7 +70,8 @@ def assign_homogeneous(group: Group, order: Sequence[str]) -> Assignment:
     if len(topics) < len(layout.names):
         held = Held(only_topics(layout, topics, held.shares), origin=None)
     shares = held.shares
-    spans = [(layout.starts[topic], layout.starts[topic] + group.layout.counts[topic]) for topic in topics]
+    starts, counts = layout.starts, group.layout.counts
+    spans = [(starts[topic], starts[topic] + counts[topic]) for topic in topics]
     free, disjoint = free_partitions(spans, shares, held.origin)
 
     total = sum(end - start for start, end in spans)
@@ -101,6 +103,19 @@ def assign_homogeneous(group: Group, order: Sequence[str]) -> Assignment:
         numbers = {member_id: sorted(set(share)) for member_id, share in numbers.items()}
     complete = disjoint and layout is group.layout and total == layout.total
     return Assignment(layout, numbers, complete=complete)
+
+
+def walk_over_topics(group: Group, subscription: tuple[str, ...]) -> tuple[list[Uuid], list[int]]:
+    """All topic ids, and the subscribed topics in the order in which the broker walks them. Both stay as they are while
+    topics and subscriptions do, and with a thousand topics they would be most of the work."""
+    known = group.layout.known
+    if subscription not in known:
+        if len(known) >= MAX_KNOWN:
+            known.clear()
+        ids = topic_ids(group)
+        known[subscription] = ids, subscribed_in_java_order(group, subscription, ids)
+    walk: tuple[list[Uuid], list[int]] = known[subscription]
+    return walk
 
 
 def held_shares(layout: Layout, order: Sequence[str], members: Mapping[str, Member]) -> Held | None:
