@@ -71,7 +71,7 @@ def table_json(
         "weights": dict(sweep.weights),
         "strategies": list(sweep.strategies),
         "parameters": [{"name": name, "values": values} for name, values in values_of(cells).items()],
-        "map": list(sweep.axes) if sweep.axes else None,
+        "maps": [list(axes) for axes in sweep.maps],
         "cells": listed,
         "sensitivity": [
             {

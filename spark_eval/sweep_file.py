@@ -8,7 +8,8 @@ parameters:
 strategies: [classic/range, consumer/uniform]  # the usual seven without it
 seeds: 20                                      # or a list
 draws: 50                                      # of the distributions together, if there are any
-map: [members.consumer.count, deploys]         # the axes of the report's map; the first two parameters without it
+map: [members.consumer.count, deploys]         # the axes of the report's map, or a list of such pairs for several maps;
+                                               # the first two parameters without it
 ```
 
 Given      a path, or decoded data and the folder that its files are in
@@ -48,7 +49,8 @@ class Sweep:
     seeds: tuple[int, ...]
     draws: int
     weights: Mapping[str, float]
-    axes: tuple[str, str] | None
+    maps: tuple[tuple[str, str], ...]
+    """The axes of the report's maps."""
     sweep_id: str
     """A hash of all that decides which runs there are."""
 
@@ -85,7 +87,7 @@ def read_sweep(data: Any, folder: Path) -> Sweep:
         seeds=seeds,
         draws=draws,
         weights=read_weights(data.get("weights", {})),
-        axes=read_axes(data.get("map"), parameters, scenarios),
+        maps=read_maps(data.get("map"), parameters, scenarios),
         sweep_id=digest([data.get("parameters", {}), scenarios, strategies, seeds, draws]),
     )
 
@@ -149,13 +151,21 @@ def read_weights(data: Any) -> dict[str, float]:
     return checked_whole(weights, "weights")
 
 
-def read_axes(data: Any, parameters: tuple[Parameter, ...], scenarios: Mapping[str, Any]) -> tuple[str, str] | None:
+def read_maps(
+    data: Any, parameters: tuple[Parameter, ...], scenarios: Mapping[str, Any]
+) -> tuple[tuple[str, str], ...]:
     names = [one.name for one in parameters] + (["scenario"] if len(scenarios) > 1 else [])
     if data is None:
-        return (names[0], names[1]) if len(names) > 1 else None
+        return ((names[0], names[1]),) if len(names) > 1 else ()
     listed = expect_list(data, "map")
-    if len(listed) != 2 or listed[0] == listed[1] or not set(listed) <= set(names):
-        raise ContractError("map", f"expected two of {', '.join(names)}, got {quoted(data)}")
+    if listed and all(isinstance(one, list) for one in listed):
+        return tuple(read_axes(one, names, at("map", i)) for i, one in enumerate(listed))
+    return (read_axes(listed, names, "map"),)
+
+
+def read_axes(listed: list[Any], names: list[str], path: str) -> tuple[str, str]:
+    if len(listed) != 2 or listed[0] == listed[1] or not all(one in names for one in listed):
+        raise ContractError(path, f"expected two of {', '.join(names)}, got {quoted(listed)}")
     return listed[0], listed[1]
 
 

@@ -1,7 +1,7 @@
 """Decision maps: two parameters, and in each field the strategy that wins there and by how much.
 
 Overview   a field is all cells with those two values, whatever the others are: who wins most of them
-Slices     one map for each combination of the other parameters: a field is one cell
+Slices     of the first map, one for each combination of the other parameters: a field is one cell
 Start at   maps_html
 """
 
@@ -20,11 +20,12 @@ MOST_SLICES = 24
 
 
 def maps_html(table: DecisionTable) -> str:
-    axes = table.data["map"]
-    if not axes:
+    maps = table.data["maps"]
+    if not maps:
         return '<p class="hint">The sweep varies fewer than two parameters: there is no map to draw.</p>'
+    axes = maps[0]
     others = [name for name in table.parameters if name not in axes]
-    parts = [map_html(table, axes, table.cells, "All cells together")]
+    parts = [map_html(table, each, table.cells, "All cells together") for each in maps]
     slices = sliced(table.cells, others)
     if len(slices) > 1:
         shown = list(slices.items())[:MOST_SLICES]

@@ -58,7 +58,7 @@ def data() -> dict[str, Any]:
         "weights": {"unowned_s": 1.0},
         "strategies": STRATEGIES,
         "parameters": [{"name": "size", "values": [2, 8]}, {"name": f"down{NASTY}", "values": ["5s", "60s"]}],
-        "map": ["size", f"down{NASTY}"],
+        "maps": [["size", f"down{NASTY}"]],
         "cells": [cell(2, "5s", 10, 20), cell(2, "60s", 30, 5), cell(8, "5s", 4, 6), cell(8, "60s", 50, 7)],
         "sensitivity": [
             {"parameter": "size", "strategy": one, "share": 0.25, "levels": [["2", 5.0]]} for one in STRATEGIES
@@ -95,6 +95,12 @@ def test_the_map_names_the_winner_and_its_margin(page: str) -> None:
     assert "next costs 10 more" in fields[0]
     assert "consumer/uniform" in fields[3]
     assert "next costs 43 more" in fields[3]
+
+
+def test_every_pair_of_axes_has_a_map_of_its_own(data: dict[str, Any]) -> None:
+    swapped = {**data, "maps": [*data["maps"], data["maps"][0][::-1]]}
+    captions = table_page(read_table(json.dumps(swapped), "table")).split("<caption>")[1:]
+    assert [caption.split("Across: ")[1].startswith("size") for caption in captions] == [True, False]
 
 
 def test_it_says_where_it_comes_from(page: str) -> None:

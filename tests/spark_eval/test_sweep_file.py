@@ -95,6 +95,8 @@ def test_cases_and_paths_set_several_places() -> None:
         ({"seeds": 0}, "seeds"),
         ({"seeds": [1, 1]}, "seeds"),
         ({"map": ["a", "b"]}, "map: expected two of"),
+        ({"map": [["members.consumer.count", "a"]]}, "map[0]: expected two of"),
+        ({"map": [[], []]}, "map[0]: expected two of"),
         ({"colour": 1}, "colour"),
         ({"scenario": {**SCENARIO, "duration": "5"}}, "scenario: duration"),
         ({"weights": {"speed": 1}}, "weights.speed"),
