@@ -97,6 +97,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--grid", action="store_true", help="Kafka's whole grid instead of the selection")
     parser.add_argument("--strategy", action="append", help="only these")
+    parser.add_argument("--members", type=int, action="append", help="only groups of these sizes")
     parser.add_argument("--no-growth", action="store_true", help="leave out the fitted exponents")
     parser.add_argument("--cut-off", type=float, default=60.0, help="seconds after which a peer is cut off")
     parser.add_argument("--out", help="write every figure as JSON lines into this file")
@@ -111,6 +112,8 @@ def main() -> None:
     try:
         for cell in grid() if options.grid else selection():
             if options.strategy and cell.strategy not in options.strategy:
+                continue
+            if options.members and cell.members not in options.members:
                 continue
             results = {"ours": workers["ours"].run(cell)}
             for peer in PEERS:
