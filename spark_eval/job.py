@@ -13,7 +13,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,13 +29,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     from assignors.json_contract import ContractError
     from spark_eval.folder import Folder
+    from spark_eval.session import archive_of_packages
     from spark_eval.sweep import run_sweep
     from spark_eval.sweep_file import load_sweep
 
     try:
         sweep = load_sweep(options.sweep)
         spark = SparkSession.builder.appName(sweep.name).getOrCreate()
-        outcome = run_sweep(spark, sweep, Folder(spark, options.out), resume=options.resume)
+        with tempfile.TemporaryDirectory() as folder:
+            # Of --py-files, Spark puts a wheel on the driver's path and not on the executors'.
+            spark.sparkContext.addPyFile(str(archive_of_packages(Path(folder))))
+            outcome = run_sweep(spark, sweep, Folder(spark, options.out), resume=options.resume)
     except ContractError as error:
         sys.stderr.write(f"rebalance-lab: {error}\n")
         return 2

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import shutil
 import socket
 import sys
 import tempfile
@@ -173,6 +174,9 @@ def wait_for_executor(spark: Any, master: str) -> None:
 def archive_of_packages(folder: Path) -> Path:
     """For executors on other machines: our packages as they are here. What they import has to be installed there."""
     root, archive = Path(__file__).parents[1], folder / "rebalance_lab.zip"
+    if root.is_file():  # we run from a wheel: Spark's executors take the same file only under another name
+        shutil.copy(root, archive)
+        return archive
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
         for package in PACKAGES:
             for file in sorted((root / package).rglob("*.py")):

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -18,8 +18,8 @@ READY_S = 120.0
 
 
 @contextmanager
-def standalone(folder: Path, workers: int = 2) -> Iterator[str]:
-    """The master's URL. `folder` gets what executors write."""
+def standalone(folder: Path, workers: int = 2, *, env: Mapping[str, str] | None = None) -> Iterator[str]:
+    """The master's URL. `folder` gets what executors write; `env` is what workers know besides the usual."""
     with ExitStack() as stack:
         port = free_port()
         url = f"spark://127.0.0.1:{port}"
@@ -28,20 +28,25 @@ def standalone(folder: Path, workers: int = 2) -> Iterator[str]:
         for number in range(workers):
             place = str(folder / f"worker-{number}")
             stack.enter_context(
-                jvm(WORKER, "--cores", "1", "--memory", "1g", "--work-dir", place, "--webui-port", "0", url)
+                jvm(WORKER, "--cores", "1", "--memory", "1g", "--work-dir", place, "--webui-port", "0", url, env=env)
             )
         yield url
 
 
 @contextmanager
-def jvm(main: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+def jvm(main: str, *arguments: str, env: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
     import pyspark
 
     script = Path(pyspark.__file__).parent / "bin" / "spark-class"
     local = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     process = subprocess.Popen(
         [str(script), main, *arguments],
-        env={**os.environ, **local, "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"},
+        env={
+            **os.environ,
+            **local,
+            **(env or {}),
+            "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        },
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,

@@ -2,6 +2,7 @@
 
 clusters   local-cluster[2,1,1024] and a standalone master with two workers give what local[2] gives, row for row
 executor   kill -9 of an executor in the middle: the sweep ends as if nothing had been
+submit     spark-submit with the wheel of `make wheel`, on Pythons that have our dependencies and not us: the same rows
 driver     kill -9 of the driver in the middle, then --resume: nothing lost, nothing twice, the same rows
 stop       Ctrl-C: exit code 130, a line that says how to go on, and going on gives the same rows
 
@@ -23,12 +24,22 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset
+import pyspark
 
 from tests.spark_eval.clusters import standalone
 from tests.spark_eval.small_sweeps import SMALL
 
 SWEEP = {**SMALL, "name": "proof", "parameters": {"members.consumer.count": [2, 3, 4, 5]}}
 LIMIT_S = 900
+ROOT = Path(__file__).parents[2]
+WITHOUT_US = {
+    "PYSPARK_PYTHON": sys._base_executable,  # type: ignore[attr-defined]
+    # Folders named here bring their packages, but not what .pth files in them point to: an editable install of ours.
+    "PYTHONPATH": str(Path(pyspark.__file__).parents[1]),
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    "SPARK_LOCAL_HOSTNAME": "127.0.0.1",
+}
+PROOFS = ("clusters", "submit", "executor", "driver", "stop")
 Rows = list[dict[str, Any]]
 
 
@@ -84,6 +95,25 @@ class Proofs:
         with standalone(self.folder) as url:
             self.same("standalone", self.sweep("standalone", url))
 
+    def submit(self) -> None:
+        build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(self.folder)]
+        subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+        (wheel,) = self.folder.glob("*.whl")
+        script = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
+        with standalone(self.folder, env=WITHOUT_US) as url:
+            command = [script, "--master", url, "--py-files", str(wheel), str(ROOT / "spark_eval" / "job.py")]
+            command += [str(self.file), "--out", str(self.folder / "submit")]
+            done = subprocess.run(
+                command,
+                cwd=self.folder,
+                env={**os.environ, **WITHOUT_US},
+                capture_output=True,
+                text=True,
+                timeout=LIMIT_S,
+            )
+        assert done.returncode == 0, first_error(done.stderr)
+        self.same("submit", self.rows("submit"))
+
     def executor(self) -> None:
         process = self.begun("executor", "local-cluster[2,1,1024]", 1)
         try:
@@ -113,6 +143,11 @@ class Proofs:
         self.same("stop", self.sweep("stop", "local[2]", "--resume"))
 
 
+def first_error(said: str) -> str:
+    lines = [line for line in said.splitlines() if "INFO" not in line and "WARN" not in line]
+    return "\n".join(lines[:30])
+
+
 def end(process: subprocess.Popen[str]) -> None:
     """The whole group: driver, JVM and Python workers."""
     with contextlib.suppress(ProcessLookupError):
@@ -130,13 +165,13 @@ def executors_of(driver: int) -> list[int]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=40)
-    parser.add_argument("--only", choices=("clusters", "executor", "driver", "stop"))
+    parser.add_argument("--only", choices=PROOFS)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         proofs = Proofs(Path(folder), options.seeds)
         print(f"{proofs.runs:,} runs", flush=True)
         proofs.expected = proofs.sweep("local", "local[2]")
-        for name in (options.only,) if options.only else ("clusters", "executor", "driver", "stop"):
+        for name in (options.only,) if options.only else PROOFS:
             print(name, flush=True)
             try:
                 getattr(proofs, name)()
