@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from typing import Any
 
@@ -43,6 +44,7 @@ def answer(subject: Subject, group: Group, *, shown: bool = True) -> dict[str, A
 def main() -> None:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what the class prints must not mix with the answers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a person stops the parent, which kills this process
     subject = load_target(sys.argv[1], sys.argv[2:]).subject()
     with subject.watched():
         for line in sys.stdin:

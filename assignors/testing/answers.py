@@ -9,6 +9,7 @@ Start at   View.place
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 from zlib import crc32
 
@@ -31,8 +32,8 @@ class Broken(Exception):
         badness: float = 1.0,
         blames: str | None = None,
     ) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = printable(message)
+        super().__init__(self.message)
         self.group = group
         self.answer = answer
         self.badness = badness
@@ -151,9 +152,9 @@ class View:
         for member_id, share in answer.items():
             position = self.position.get(member_id) if isinstance(member_id, str) else None
             if position is None:
-                if isinstance(member_id, str) and isinstance(share, Mapping) and not any(map(len, share.values())):
+                if isinstance(member_id, str) and isinstance(share, Mapping) and not any(share.values()):
                     continue
-                raise self._broken(answer, f"gives something to {member_id!r}, who is not a member")
+                raise self._broken(answer, f"gives something to {shown(member_id)}, who is not a member")
             if type(share) is not dict and not isinstance(share, Mapping):
                 kind = type(share).__name__
                 self._wrong(answer, f"gives {member_id!r} a {kind}, not a mapping of topic to partitions")
@@ -173,6 +174,8 @@ class View:
                 self._check_sequence(answer, position, topic, partitions)
             span = topics.get(topic)
             if span is None:
+                if type(topic) is not str:
+                    self._check_sequence(answer, position, topic, partitions)
                 if partitions:
                     self._wrong_topic(answer, position, topic, partitions[0])
                 continue
@@ -180,10 +183,11 @@ class View:
             for partition in partitions:
                 if type(partition) is not int:
                     kind = type(partition).__name__
-                    self._wrong(answer, f"gives {self.ids[position]!r} partition {partition!r} of {topic!r}: a {kind}")
+                    which = f"partition {shown(partition)} of {topic!r}"
+                    self._wrong(answer, f"gives {self.ids[position]!r} {which}: a {kind}")
                 if not 0 <= partition < count:
                     has = f"which has {count} partition{'s' * (count != 1)}"
-                    self._wrong(answer, f"gives {self.ids[position]!r} {topic}-{partition} of a topic {has}")
+                    self._wrong(answer, f"gives {self.ids[position]!r} {topic}-{shown(partition)} of a topic {has}")
                 number = start + partition
                 if owner[number] != NOBODY:
                     self._wrong_twice(answer, number, owner[number], position)
@@ -193,8 +197,9 @@ class View:
     def _check_sequence(self, answer: Answer, position: int, topic: object, partitions: object) -> None:
         member_id = self.ids[position]
         if not isinstance(topic, str):
-            self._wrong(answer, f"gives {member_id!r} partitions of {topic!r}: a {type(topic).__name__}, not a topic")
-        if isinstance(partitions, str | bytes) or not isinstance(partitions, Sequence):
+            kind = type(topic).__name__
+            self._wrong(answer, f"gives {member_id!r} partitions of {shown(topic)}: a {kind}, not a topic")
+        if isinstance(partitions, str | bytes | bytearray | memoryview) or not isinstance(partitions, Sequence):
             kind = type(partitions).__name__
             self._wrong(answer, f"gives {member_id!r} a {kind} for {topic!r}, not a list of partitions")
 
@@ -245,15 +250,37 @@ def digest(owner: Sequence[int]) -> str:
     return f"{crc32(repr(owner).encode()):08x}"
 
 
-def plain(answer: object) -> object:
-    """An answer as JSON can show it, whatever it is: sequences as lists, the rest as Python would print it."""
-    if isinstance(answer, Mapping):
-        return {str(key): plain(value) for key, value in list(answer.items())[:1000]}
-    if isinstance(answer, list | tuple):
-        return [plain(item) for item in answer[:1000]]
-    if answer is None or type(answer) in (str, int, bool):
+def plain(answer: object, depth: int = 4) -> object:
+    """An answer as JSON can show it, whatever it is: sequences as lists, the rest as Python would print it. One that
+    holds itself, or raises when it is looked at, is shown as far as that goes."""
+    try:
+        if depth and isinstance(answer, Mapping):
+            shown_keys = (
+                (key if type(key) is str else shown(key), value) for key, value in islice(answer.items(), 1000)
+            )
+            return {printable(key): plain(value, depth - 1) for key, value in shown_keys}
+        if depth and isinstance(answer, list | tuple):
+            return [plain(item, depth - 1) for item in answer[:1000]]
+    except Exception:  # noqa: BLE001 - a stranger's mapping may raise anything
+        return shown(answer)
+    if type(answer) is str:
+        return printable(answer)
+    if answer is None or type(answer) is bool or (type(answer) is int and answer.bit_length() <= 64):
         return answer
-    return repr(answer)[:200]
+    return shown(answer)
+
+
+def shown(value: object) -> str:
+    """As Python would print it, where Python can: not a number of thousands of digits, nor what raises at that."""
+    try:
+        return printable(repr(value)[:200])
+    except Exception:  # noqa: BLE001 - a stranger's __repr__ may raise anything
+        return f"a {type(value).__name__} that cannot be printed"
+
+
+def printable(text: str) -> str:
+    """Half a character, which Python's strings may hold, has no place on a terminal or in a file."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def materialised(answer: Any) -> Any:

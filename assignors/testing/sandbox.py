@@ -76,6 +76,7 @@ def _be_the_child(work: Callable[[Send], Any], writer: int, *, limit_memory: boo
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):  # what the class prints is not part of a report
             os.dup2(nowhere, stream)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a person stops the parent, which kills the child
         if limit_memory:
             _limit_memory()
 
