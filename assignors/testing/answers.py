@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
-from zlib import crc32
 
-from assignors.model import NOBODY, Assignment, Group, Layout
+from assignors.model import NOBODY, Group, Layout
 
 Answer = Mapping[str, Mapping[str, Sequence[int]]]
 Held = list[tuple[str, int, int]]
@@ -111,15 +110,20 @@ class View:
         self.ids = list(group.members)
         self.position = dict(zip(self.ids, range(len(self.ids)), strict=True))
         reads, subscription = ground.reads, ground.subscription
-        self.topics_of = [reads.get(m.topics) or subscription(m.topics) for m in group.members.values()]
+        subscriptions = [m.topics for m in group.members.values()]
+        self.topics_of: list[dict[str, tuple[int, int]]]
         """Per member, the existing topics that it subscribes to, each with its first number and its partitions."""
-        distinct = list({id(topics): topics for topics in self.topics_of}.values())
-        read = (
-            distinct[0] if len(distinct) == 1 else {name: span for topics in distinct for name, span in topics.items()}
-        )
-        self.readers = read.keys()
-        self.alike = len(distinct) < 2 or all(topics.keys() == self.readers for topics in distinct)
+        self.alike = True
         """Everybody reads the same existing topics."""
+        if subscriptions and subscriptions.count(subscriptions[0]) == len(subscriptions):
+            read = reads.get(subscriptions[0]) or subscription(subscriptions[0])
+            self.topics_of = [read] * len(subscriptions)
+        else:
+            self.topics_of = [reads.get(topics) or subscription(topics) for topics in subscriptions]
+            distinct = list({id(topics): topics for topics in self.topics_of}.values())
+            read = {name: span for topics in distinct for name, span in topics.items()}
+            self.alike = all(topics.keys() == read.keys() for topics in distinct)
+        self.readers = read.keys()
         self.readable = sum([count for _, count in read.values()])
 
     def rejoined(self, group: Group) -> View:
@@ -145,7 +149,7 @@ class View:
 
     def place(self, answer: Any, *, may_withhold: bool) -> Placed:
         """Raises Broken(blames="valid") with one line on the first thing that is wrong."""
-        if not isinstance(answer, Mapping):
+        if type(answer) is not dict and not isinstance(answer, Mapping):
             self._wrong(answer, f"returned a {type(answer).__name__}, not a mapping of member to topics")
         owner = [NOBODY] * self.ground.layout.total
         held: Held = []
@@ -245,11 +249,6 @@ class View:
         return Broken(message, self.group, answer, badness=badness, blames="valid")
 
 
-def digest(owner: Sequence[int]) -> str:
-    """An answer in a few characters, to be compared with another process's."""
-    return f"{crc32(repr(owner).encode()):08x}"
-
-
 def plain(answer: object, depth: int = 4) -> object:
     """An answer as JSON can show it, whatever it is: sequences as lists, the rest as Python would print it. One that
     holds itself, or raises when it is looked at, is shown as far as that goes."""
@@ -281,10 +280,3 @@ def shown(value: object) -> str:
 def printable(text: str) -> str:
     """Half a character, which Python's strings may hold, has no place on a terminal or in a file."""
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def materialised(answer: Any) -> Any:
-    """Our own compact answers as plain mappings; that work is part of giving an answer, so it counts as such."""
-    if isinstance(answer, Assignment):
-        return {member_id: dict(share) for member_id, share in answer.items()}
-    return answer

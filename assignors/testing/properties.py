@@ -200,10 +200,10 @@ def per_topic_balanced(trial: Trial) -> None:
     for name, position, count in placed.held:
         shares.setdefault(name, {})[position] = count
     for name, held in shares.items():
-        if max(held.values()) < 2:
+        largest = max(held.values())
+        if largest < 2 or (largest <= min(held.values()) + 1 and len(held) == len(view.subscribers(name))):
             continue
-        subscribers = view.subscribers(name)
-        least = min(subscribers, key=lambda position: held.get(position, 0))
+        least = min(view.subscribers(name), key=lambda position: held.get(position, 0))
         most = max(held, key=held.__getitem__)
         if held[most] > held.get(least, 0) + 1:
             raise Broken(

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from math import lcm
 from typing import Any
 
-from assignors.testing.answers import Broken, NotApplicable, digest
+from assignors.testing.answers import Broken, NotApplicable
 from assignors.testing.cases import Case, draw_case, growing_groups
 from assignors.testing.contract import BY_NAME, PROPERTIES, Property
+from assignors.testing.crossing import digest, pack
 from assignors.testing.families import Draws
 from assignors.testing.rounds import IN_ROUNDS, Churns
 from assignors.testing.shapes import Waiver
@@ -25,7 +26,7 @@ from assignors.testing.subject import Subject
 from assignors.testing.trial import Trial
 
 REMEMBERED = 250
-"""Answers kept, as digests, to be compared with those of another process."""
+"""Groups kept, and their answers as digests, to be compared with those of another process."""
 REMEMBER_EVERY = 4
 """More than a family has members: each of these answers is about another family."""
 STOPS_CASE = ("valid", "bounded-time", "pure")
@@ -53,8 +54,8 @@ class Tally:
     machine_s: float = 0.0
     busy: float = 1.0
     slowest: str = ""
-    digests: dict[int, str] = field(default_factory=dict)
-    """Of the first answers, by the number of the example."""
+    remembered: dict[int, tuple[bytes, int]] = field(default_factory=dict)
+    """Some of the groups (crossing.py) and the digests of their answers, by the number of the example."""
 
 
 class Course:
@@ -135,9 +136,9 @@ def look_at(
                 return
             continue
         count.examples += 1
-    remembers = seed is not None and number % REMEMBER_EVERY == 0 and len(tally.digests) < REMEMBERED
+    remembers = seed is not None and number % REMEMBER_EVERY == 0 and len(tally.remembered) < REMEMBERED
     if remembers and "first" in vars(trial):
-        tally.digests[number] = digest(trial.first.owner)
+        tally.remembered[number] = pack(trial.group), digest(trial.first.shares())
 
 
 def note(subject: Subject, tally: Tally, each: Property, case: Case, broken: Broken) -> bool:

@@ -21,7 +21,8 @@ from typing import Any
 
 from assignors.interface import AssignorError, error_line, error_text
 from assignors.model import Group
-from assignors.testing.answers import Broken, Ground, NotApplicable, Placed, View, materialised
+from assignors.testing.answers import Broken, Ground, NotApplicable, Placed, View
+from assignors.testing.crossing import materialised
 from assignors.testing.shapes import Shapes, Waiver
 
 CALL_LIMIT_S = 5.0

@@ -47,6 +47,13 @@ class Target:
     limit_memory: bool = True
     call_limit_s: float = field(default=CALL_LIMIT_S)
 
+    @property
+    def where(self) -> str:
+        """`package.module:Class` where a class is all there is to it; nothing for an adapter or an instance."""
+        if not isinstance(self.make, type):
+            return ""
+        return self.text if ":" in self.text else f"{self.make.__module__}:{self.make.__qualname__}"
+
     def subject(self, call_limit_s: float | None = None) -> Subject:
         return Subject(
             self.make,
