@@ -29,6 +29,7 @@ REMEMBERED = 250
 """Groups kept, and their answers as digests, to be compared with those of another process."""
 REMEMBER_EVERY = 4
 """More than a family has members: each of these answers is about another family."""
+PURE = BY_NAME["pure"]
 STOPS_CASE = ("valid", "bounded-time", "pure")
 
 
@@ -63,7 +64,8 @@ class Course:
 
     def __init__(self, subject: Subject, contract: Sequence[Property] = PROPERTIES) -> None:
         due = [
-            (each, each.waivers_of(subject), each.rarely if each.held_by(subject) else each.every) for each in contract
+            (each, each.waivers_of(subject), each.rarely if each.held_by(subject) else each.every)
+            for each in sorted(contract, key=turn_of)
         ]
         self.length = lcm(*[every for _, _, every in due])
         self.turns = [
@@ -72,6 +74,12 @@ class Course:
 
     def of(self, number: int) -> list[tuple[Property, tuple[Waiver, ...]]]:
         return self.turns[number % self.length]
+
+
+def turn_of(each: Property) -> float:
+    """As the contract lists them, except that `pure` waits for those that ask about the group again and again: what
+    changes its input may do so at the second call."""
+    return PROPERTIES.index(BY_NAME["order-independent"]) + 0.5 if each.name == "pure" else PROPERTIES.index(each)
 
 
 def search(
@@ -130,8 +138,12 @@ def look_at(
         except NotApplicable:
             continue
         except Broken as broken:
-            if each.name == "pure" and seed is not None:
-                case = draw_case(seed, number)
+            if broken.blames is None and trial.changed and PURE.held_by(subject):
+                each, broken = (
+                    PURE,
+                    broken if each is PURE else Broken(f"it changes the group, and then {broken.message}"),
+                )
+                case = draw_case(seed, number) if seed is not None else case
             if not note(subject, tally, each, case, broken):
                 return
             continue
