@@ -31,6 +31,19 @@ class AssignorError(Exception):
         self.java_exception = java_exception
 
 
+def error_line(error: BaseException) -> str:
+    """What a stranger's code has raised, in one line, even where its own text cannot be had."""
+    text = error_text(error)
+    return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__
+
+
+def error_text(error: BaseException) -> str:
+    try:
+        return " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - a stranger's __str__ may raise anything, too
+        return ""
+
+
 class Received(dict[str, tuple[int, ...]]):
     """A member's share as `on_assignment` is told it: topic to partitions, and the leader's bytes."""
 

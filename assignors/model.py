@@ -46,7 +46,7 @@ class Topic:
     """Kafka's base64 topic id; the answer of the server's uniform assignor depends on it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Member:
     topics: tuple[str, ...] = ()
     """As subscribed: order and duplicates kept, because Java's sticky assignors see both."""
@@ -61,6 +61,40 @@ class Member:
     subscription versions below 2 send only that one."""
     user_data: bytes | None = None
     """What the member's assignor sent along, for a custom assignor that leads. Not a part of the JSON contract."""
+
+    def __init__(
+        self,
+        topics: tuple[str, ...] = (),
+        owned: Mapping[str, Sequence[int]] = EMPTY,
+        generation: int | None = None,
+        instance_id: str | None = None,
+        rack: str | None = None,
+        capacity: float = 1.0,
+        claim_generation: int | None = None,
+        user_data: bytes | None = None,
+    ) -> None:
+        """By hand: a frozen dataclass sets its fields by name, at twice the cost, and whoever changes groups, such as
+        the simulator and the property kit, makes members more than anything else."""
+        _set_topics(self, topics)
+        _set_owned(self, owned)
+        _set_generation(self, generation)
+        _set_instance_id(self, instance_id)
+        _set_rack(self, rack)
+        _set_capacity(self, capacity)
+        _set_claim_generation(self, claim_generation)
+        _set_user_data(self, user_data)
+
+
+(
+    _set_topics,
+    _set_owned,
+    _set_generation,
+    _set_instance_id,
+    _set_rack,
+    _set_capacity,
+    _set_claim_generation,
+    _set_user_data,
+) = (vars(Member)[name].__set__ for name in Member.__slots__)
 
 
 class Layout:
@@ -236,8 +270,13 @@ class Group:
         return self._hash_order
 
     def with_members(self, members: Mapping[str, Member]) -> Group:
-        """The same topics under other members, the layout kept."""
-        return Group(self.topics, members, self.layout)
+        """The same topics under other members, the layout kept; topics that are frozen already are not copied again."""
+        group = object.__new__(Group)
+        object.__setattr__(group, "topics", self.topics)
+        object.__setattr__(group, "members", MappingProxyType(dict(members)))
+        object.__setattr__(group, "_layout", self.layout)
+        object.__setattr__(group, "_hash_order", None)
+        return group
 
     def after(self, assignment: Mapping[str, Mapping[str, Sequence[int]]], generation: int) -> Group:
         """The group as it rejoins once everybody holds what the assignment gave."""

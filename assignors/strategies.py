@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from assignors.interface import Assignor, AssignorError
+from assignors.interface import Assignor, AssignorError, error_line, error_text
 from assignors.json_contract import ContractError, shown
 from assignors.model import Group
 
@@ -91,13 +91,25 @@ def load_custom(target: str, path: str = "strategy") -> Assignor:
         raise ContractError(path, f"{module_name} cannot be imported: {error}") from error
     except (AttributeError, ValueError) as error:
         raise ContractError(path, f"{target} cannot be found: {error}") from error
-    except Exception as error:  # a stranger's module may raise anything while it is imported
-        raise ContractError(path, f"{module_name} raised {type(error).__name__} on import: {error}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a stranger's module may raise anything while it is imported, and call sys.exit()
+        raise ContractError(
+            path, f"{module_name} raised {type(error).__name__} on import: {error_text(error)}"
+        ) from error
+    return made(found, target, path)
+
+
+def made(found: object, target: str, path: str) -> Assignor:
+    """An instance of what was found, or what was found itself: something with a method assign."""
     try:
         assignor = found() if isinstance(found, type) else found
-    except Exception as error:  # likewise its constructor
-        raise ContractError(path, f"{target} cannot be made without arguments: {error}") from error
-    if not callable(getattr(assignor, "assign", None)):
+        method = getattr(assignor, "assign", None)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # likewise its constructor, and a property
+        raise ContractError(path, f"{target} cannot be made without arguments: {error_line(error)}") from error
+    if not callable(method):
         raise ContractError(path, f"{target} has no method assign(group)")
     return cast(Assignor, assignor)
 
@@ -110,7 +122,7 @@ def run_assignor(assignor: Assignor, group: Group) -> Mapping[str, Mapping[str, 
     try:
         answer = assignor.assign(group)
     except Exception as error:  # whatever a custom class raises is a finding about it
-        raise AssignorError(f"{name}.assign raised {type(error).__name__}: {error}") from error
+        raise AssignorError(f"{name}.assign raised {error_line(error)}") from error
     problem = shape_problem(answer)
     if problem:
         raise AssignorError(f"{name}.assign returned {problem}")

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from assignors.interface import RebalanceProtocol
+from assignors.interface import RebalanceProtocol, error_line
 from assignors.model import Group
 from assignors.testing.answers import Broken, NotApplicable
 from assignors.testing.events import (
@@ -33,7 +33,7 @@ from assignors.testing.events import (
     grown,
 )
 from assignors.testing.properties_moves import check_handover
-from assignors.testing.subject import Subject
+from assignors.testing.subject import Subject, is_theirs
 from harness.conversation import Conversation, MixedConversation, id_of
 from harness.stage import Client, Stage
 from protocol_v1.config import CoordinatorConfig
@@ -67,7 +67,9 @@ MOST_ASKED = 12
 """Within one event. A hand-over takes two rebalances, somebody who comes back two more."""
 MOST_MEMBERS, MOST_PARTITIONS = 8, 60
 """More of them show the same, for more time."""
-HOOKS = ("subscription_user_data", "assignment_user_data", "on_assignment", "remember")
+HOOKS = ("subscription_user_data", "assignment_user_data", "on_assignment")
+OUR_HOOKS = (*HOOKS, "remember")
+"""The last one is between our own sticky assignors and our consumers; a stranger's method may have the same name."""
 
 
 class Watched:
@@ -76,12 +78,36 @@ class Watched:
     def __init__(self, churn: ProtocolChurn, group: Group) -> None:
         self.churn = churn
         self.instance = churn.subject.new_instance(group)
-        told = {hook: getattr(self.instance, hook) for hook in HOOKS if hasattr(self.instance, hook)}
+        told = self.hooks()
         # Under Kafka's own names its own bytes are expected, which another client's assignor does not send.
         self.name = churn.subject.name if told or churn.subject.server_side else "checked"
         cooperative = churn.subject.cooperative
         self.supported_protocols = (RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER,)
         vars(self).update(told)
+
+    def hooks(self) -> dict[str, Any]:
+        ours = type(self.instance).__module__.startswith("assignors.")
+        try:
+            found = {hook: getattr(self.instance, hook, None) for hook in (OUR_HOOKS if ours else HOOKS)}
+        except Exception as error:
+            raise Broken(f"a hook cannot be had: {error_line(error)}", self.churn.group) from error
+        return {hook: self.guarded(hook, call) for hook, call in found.items() if call is not None}
+
+    def guarded(self, hook: str, call: Any) -> Any:
+        """An exception is the consumer's business; what is more than one would end the consumer, and us."""
+
+        def guard(*told: Any) -> Any:
+            try:
+                return call(*told)
+            except Exception:
+                raise
+            except BaseException as error:
+                if not is_theirs(error):
+                    raise
+                self.churn.failure = Broken(f"{hook} raised {error_line(error)}", self.churn.group, self.churn.answer)
+                raise self.churn.failure from error
+
+        return guard
 
     def assign(self, group: Group) -> Mapping[str, Mapping[str, Sequence[int]]]:
         churn = self.churn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING
 
 from api.terminal import BadInput, console, print_json, read_input
@@ -25,7 +25,8 @@ def check_command(
 
     if examples < 1:
         raise BadInput(f"--examples must be at least 1, got {examples}")
-    target = load_target(assignor, promises)
+    with redirect_stdout(sys.stderr):  # what a module prints when it is imported is no part of the answer
+        target = load_target(assignor, promises)
     if replay is not None:
         return replay_command(target, replay, as_json=as_json)
     with progress_bar(examples) as progress:

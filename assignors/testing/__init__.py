@@ -8,7 +8,7 @@ contract.py           every property by name, and under which promise it is held
 properties.py         what everybody is held to, and balance; properties_moves.py: sticky, cooperative, racks, churn
 families.py, draw.py  what is tried; events.py: what happens to a group; strategies.py: the same for Hypothesis
 subject.py            the assignor on the bench; targets.py and adapters/: where it comes from
-search.py, shrink.py  find, and make small; sandbox.py, elsewhere.py, history.py: other processes
+search.py, shrink.py  find, and make small; sandbox.py, elsewhere.py, crossing.py, history.py: other processes
 check.py, report.py   the whole of it, and what comes out; text.py prints it
 """
 

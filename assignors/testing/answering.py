@@ -1,54 +1,84 @@
-"""`python -m` this module: answers for groups in a process of its own (elsewhere.py starts it).
+"""Answers for groups in a process of its own: elsewhere.py starts main() there.
 
-Given      a target on the command line; one JSON line per question: {"group": {..}}, or {"seed": .., "numbers": [..]}
-           for as many of the search's examples, in this order
-Returns    one JSON line per question: {"digest": .., "answer": ..}, where there is none {"digest": null}; for numbers
-           {"digests": [..], "assignor_s": ..}
-Imports    little: starting up is most of what this process costs
+Given      on the command line a class as `package.module:Class`, where a class is all there is to it, or nothing; then
+           a target and its promises. One JSON line per question: {"packed": [..]} for many of the search's groups, in
+           this order, each as the hexadecimal text of crossing.pack; or {"group": {..}}
+Returns    one JSON line per question: {"digests": [..], "assignor_s": ..}, or {"digest": .., "answer": ..}; where there
+           is no answer the digest is null
+Imports    little: starting up is most of what this process costs. The kit itself is imported for a question about one
+           group, which most checks end without, and for targets that are more than a class
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
-from typing import Any
+import time
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from assignors.model import Group
-from assignors.testing.answers import Broken, NotApplicable, digest, plain
-from assignors.testing.families import Draws
-from assignors.testing.subject import Subject
-from assignors.testing.targets import load_target
+from assignors.testing.crossing import digest, materialised, unpack
 
-
-def answers(subject: Subject, question: Any) -> dict[str, Any]:
-    if "numbers" not in question:
-        from assignors.json_contract import group_from_json  # most checks end without this kind of question
-
-        return answer(subject, group_from_json(question["group"], "group"))
-    before_s, draws = subject.spent_s, Draws(question["seed"])
-    groups = (draws.example(number)[0] for number in question["numbers"])
-    digests = [answer(subject, group, shown=False)["digest"] for group in groups]
-    return {"digests": digests, "assignor_s": subject.spent_s - before_s}
+if TYPE_CHECKING:
+    from assignors.testing.subject import Subject
 
 
-def answer(subject: Subject, group: Group, *, shown: bool = True) -> dict[str, Any]:
+def digests_of(make: Callable[[], Any], packed: list[str]) -> dict[str, Any]:
+    spent_s = 0.0
+    digests: list[int | None] = []
+    for each in packed:
+        group = unpack(bytes.fromhex(each))
+        try:
+            instance = make()
+            started = time.perf_counter()
+            answer = materialised(instance.assign(group))
+            spent_s += time.perf_counter() - started
+            digests.append(digest(answer))
+        except BaseException:  # noqa: BLE001 - whatever it is, it is no answer
+            digests.append(None)
+    return {"digests": digests, "assignor_s": spent_s}
+
+
+def answer_of(subject: Subject, group: Any) -> dict[str, Any]:
+    from assignors.json_contract import group_from_json
+    from assignors.testing.answers import Broken, NotApplicable, plain
+
     try:
-        placed = subject.ask(group)
+        placed = subject.ask(group_from_json(group, "group"))
     except (Broken, NotApplicable) as error:
         return {"digest": None, "answer": str(error)}
-    return {"digest": digest(placed.owner), "answer": plain(placed.answer) if shown else None}
+    return {"digest": digest(placed.shares()), "answer": plain(placed.answer)}
+
+
+def found(where: str) -> Any:
+    module, _, path = where.partition(":")
+    thing: Any = import_module(module)
+    for part in path.split("."):
+        thing = getattr(thing, part)
+    return thing
+
+
+def loaded() -> Subject:
+    from assignors.testing.targets import load_target
+
+    return load_target(sys.argv[2], sys.argv[3:]).subject()
 
 
 def main() -> None:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what the class prints must not mix with the answers
-    subject = load_target(sys.argv[1], sys.argv[2:]).subject()
-    with subject.watched():
-        for line in sys.stdin:
-            out.write(json.dumps(answers(subject, json.loads(line))) + "\n")
-            out.flush()
-
-
-if __name__ == "__main__":
-    main()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a person stops the parent, which kills this process
+    subject: Subject | None = None
+    for line in sys.stdin:
+        question = json.loads(line)
+        if "packed" in question:
+            told = digests_of(found(sys.argv[1]) if sys.argv[1] else loaded().make, question["packed"])
+        else:
+            subject = subject or loaded()
+            with subject.watched():
+                told = answer_of(subject, question["group"])
+        out.write(json.dumps(told) + "\n")
+        out.flush()

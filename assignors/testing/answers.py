@@ -9,10 +9,10 @@ Start at   View.place
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
-from zlib import crc32
 
-from assignors.model import NOBODY, Assignment, Group, Layout
+from assignors.model import NOBODY, Group, Layout
 
 Answer = Mapping[str, Mapping[str, Sequence[int]]]
 Held = list[tuple[str, int, int]]
@@ -31,8 +31,8 @@ class Broken(Exception):
         badness: float = 1.0,
         blames: str | None = None,
     ) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = printable(message)
+        super().__init__(self.message)
         self.group = group
         self.answer = answer
         self.badness = badness
@@ -110,15 +110,20 @@ class View:
         self.ids = list(group.members)
         self.position = dict(zip(self.ids, range(len(self.ids)), strict=True))
         reads, subscription = ground.reads, ground.subscription
-        self.topics_of = [reads.get(m.topics) or subscription(m.topics) for m in group.members.values()]
+        subscriptions = [m.topics for m in group.members.values()]
+        self.topics_of: list[dict[str, tuple[int, int]]]
         """Per member, the existing topics that it subscribes to, each with its first number and its partitions."""
-        distinct = list({id(topics): topics for topics in self.topics_of}.values())
-        read = (
-            distinct[0] if len(distinct) == 1 else {name: span for topics in distinct for name, span in topics.items()}
-        )
-        self.readers = read.keys()
-        self.alike = len(distinct) < 2 or all(topics.keys() == self.readers for topics in distinct)
+        self.alike = True
         """Everybody reads the same existing topics."""
+        if subscriptions and subscriptions.count(subscriptions[0]) == len(subscriptions):
+            read = reads.get(subscriptions[0]) or subscription(subscriptions[0])
+            self.topics_of = [read] * len(subscriptions)
+        else:
+            self.topics_of = [reads.get(topics) or subscription(topics) for topics in subscriptions]
+            distinct = list({id(topics): topics for topics in self.topics_of}.values())
+            read = {name: span for topics in distinct for name, span in topics.items()}
+            self.alike = all(topics.keys() == read.keys() for topics in distinct)
+        self.readers = read.keys()
         self.readable = sum([count for _, count in read.values()])
 
     def rejoined(self, group: Group) -> View:
@@ -144,16 +149,16 @@ class View:
 
     def place(self, answer: Any, *, may_withhold: bool) -> Placed:
         """Raises Broken(blames="valid") with one line on the first thing that is wrong."""
-        if not isinstance(answer, Mapping):
+        if type(answer) is not dict and not isinstance(answer, Mapping):
             self._wrong(answer, f"returned a {type(answer).__name__}, not a mapping of member to topics")
         owner = [NOBODY] * self.ground.layout.total
         held: Held = []
         for member_id, share in answer.items():
             position = self.position.get(member_id) if isinstance(member_id, str) else None
             if position is None:
-                if isinstance(member_id, str) and isinstance(share, Mapping) and not any(map(len, share.values())):
+                if isinstance(member_id, str) and isinstance(share, Mapping) and not any(share.values()):
                     continue
-                raise self._broken(answer, f"gives something to {member_id!r}, who is not a member")
+                raise self._broken(answer, f"gives something to {shown(member_id)}, who is not a member")
             if type(share) is not dict and not isinstance(share, Mapping):
                 kind = type(share).__name__
                 self._wrong(answer, f"gives {member_id!r} a {kind}, not a mapping of topic to partitions")
@@ -173,6 +178,8 @@ class View:
                 self._check_sequence(answer, position, topic, partitions)
             span = topics.get(topic)
             if span is None:
+                if type(topic) is not str:
+                    self._check_sequence(answer, position, topic, partitions)
                 if partitions:
                     self._wrong_topic(answer, position, topic, partitions[0])
                 continue
@@ -180,10 +187,11 @@ class View:
             for partition in partitions:
                 if type(partition) is not int:
                     kind = type(partition).__name__
-                    self._wrong(answer, f"gives {self.ids[position]!r} partition {partition!r} of {topic!r}: a {kind}")
+                    which = f"partition {shown(partition)} of {topic!r}"
+                    self._wrong(answer, f"gives {self.ids[position]!r} {which}: a {kind}")
                 if not 0 <= partition < count:
                     has = f"which has {count} partition{'s' * (count != 1)}"
-                    self._wrong(answer, f"gives {self.ids[position]!r} {topic}-{partition} of a topic {has}")
+                    self._wrong(answer, f"gives {self.ids[position]!r} {topic}-{shown(partition)} of a topic {has}")
                 number = start + partition
                 if owner[number] != NOBODY:
                     self._wrong_twice(answer, number, owner[number], position)
@@ -193,8 +201,9 @@ class View:
     def _check_sequence(self, answer: Answer, position: int, topic: object, partitions: object) -> None:
         member_id = self.ids[position]
         if not isinstance(topic, str):
-            self._wrong(answer, f"gives {member_id!r} partitions of {topic!r}: a {type(topic).__name__}, not a topic")
-        if isinstance(partitions, str | bytes) or not isinstance(partitions, Sequence):
+            kind = type(topic).__name__
+            self._wrong(answer, f"gives {member_id!r} partitions of {shown(topic)}: a {kind}, not a topic")
+        if isinstance(partitions, str | bytes | bytearray | memoryview) or not isinstance(partitions, Sequence):
             kind = type(partitions).__name__
             self._wrong(answer, f"gives {member_id!r} a {kind} for {topic!r}, not a list of partitions")
 
@@ -240,24 +249,34 @@ class View:
         return Broken(message, self.group, answer, badness=badness, blames="valid")
 
 
-def digest(owner: Sequence[int]) -> str:
-    """An answer in a few characters, to be compared with another process's."""
-    return f"{crc32(repr(owner).encode()):08x}"
-
-
-def plain(answer: object) -> object:
-    """An answer as JSON can show it, whatever it is: sequences as lists, the rest as Python would print it."""
-    if isinstance(answer, Mapping):
-        return {str(key): plain(value) for key, value in list(answer.items())[:1000]}
-    if isinstance(answer, list | tuple):
-        return [plain(item) for item in answer[:1000]]
-    if answer is None or type(answer) in (str, int, bool):
+def plain(answer: object, depth: int = 4) -> object:
+    """An answer as JSON can show it, whatever it is: sequences as lists, the rest as Python would print it. One that
+    holds itself, or raises when it is looked at, is shown as far as that goes."""
+    try:
+        if depth and isinstance(answer, Mapping):
+            shown_keys = (
+                (key if type(key) is str else shown(key), value) for key, value in islice(answer.items(), 1000)
+            )
+            return {printable(key): plain(value, depth - 1) for key, value in shown_keys}
+        if depth and isinstance(answer, list | tuple):
+            return [plain(item, depth - 1) for item in answer[:1000]]
+    except Exception:  # noqa: BLE001 - a stranger's mapping may raise anything
+        return shown(answer)
+    if type(answer) is str:
+        return printable(answer)
+    if answer is None or type(answer) is bool or (type(answer) is int and answer.bit_length() <= 64):
         return answer
-    return repr(answer)[:200]
+    return shown(answer)
 
 
-def materialised(answer: Any) -> Any:
-    """Our own compact answers as plain mappings; that work is part of giving an answer, so it counts as such."""
-    if isinstance(answer, Assignment):
-        return {member_id: dict(share) for member_id, share in answer.items()}
-    return answer
+def shown(value: object) -> str:
+    """As Python would print it, where Python can: not a number of thousands of digits, nor what raises at that."""
+    try:
+        return printable(repr(value)[:200])
+    except Exception:  # noqa: BLE001 - a stranger's __repr__ may raise anything
+        return f"a {type(value).__name__} that cannot be printed"
+
+
+def printable(text: str) -> str:
+    """Half a character, which Python's strings may hold, has no place on a terminal or in a file."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -3,7 +3,6 @@
 Why        drawing a group costs as much as asking a fast assignor twice; letting something happen to it costs a tenth,
            and what real assignors get wrong is more often the step from one group to the next than a group
 Alone      the members of a family share nothing that an assignor could change: each owns lists of its own
-Imports    little: the second process of a check (answering.py) draws them too, and mostly costs its start
 Start at   Draws.example: the same seed and number, the same example, in every process
 """
 
@@ -12,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from assignors.model import EMPTY, Group, Member
+from assignors.model import Group, Member
 from assignors.testing.dice import SeededDice
 from assignors.testing.draw import draw_group
 from assignors.testing.events import Event, draw_events, happen
@@ -61,12 +60,14 @@ def with_own_lists(group: Group) -> Group:
         {
             member_id: Member(
                 m.topics,
-                {name: [*held] for name, held in m.owned.items()} if m.owned else EMPTY,
+                {name: [*held] for name, held in m.owned.items()},
                 m.generation,
                 m.instance_id,
                 m.rack,
                 m.capacity,
             )
+            if m.owned
+            else m
             for member_id, m in group.members.items()
         }
     )

@@ -26,19 +26,20 @@ Told = tuple[list[int] | None, Any]
 
 def compare_elsewhere(target: Target, seed: int, tally: Tally, notes: list[str]) -> Finding | None:
     """The search's first answers against those of another process, asked in reverse."""
-    known = tally.digests
+    known = tally.remembered
     if not target.loads_elsewhere or not known:
         notes.append("not compared with another process: the class cannot be loaded by name there")
         return None
     numbers = sorted(known, reverse=True)
     with Elsewhere(target, HASH_SEEDS[0]) as other:
-        told = other.ask({"seed": seed, "numbers": numbers}, START_S + target.call_limit_s)
+        packed = [known[number][0].hex() for number in numbers]
+        told = other.ask({"packed": packed}, START_S + target.call_limit_s)
     if told is None:
         notes.append("not compared with another process: it could not be started, or did not answer")
         return None
     tally.calls += len(numbers)
     tally.assignor_s += told["assignor_s"]
-    different = [n for n, digest in zip(numbers, told["digests"], strict=True) if digest != known[n]]
+    different = [n for n, digest in zip(numbers, told["digests"], strict=True) if digest != known[n][1]]
     for number in reversed(different[-3:]):
         finding = explain_difference(target, seed, number)
         if finding is not None:

@@ -43,7 +43,7 @@ def sticky_leave(trial: Trial) -> None:
     ids = settled.placed.view.ids
     for leaver in {ids[0], ids[-1], ids[len(ids) // 2]} if trial.thorough else {ids[len(ids) // 2]}:
         fewer = group.with_members({i: m for i, m in group.members.items() if i != leaver})
-        after = settle(trial.subject.ask, fewer)
+        after = settle(trial.subject.ask, fewer, view=trial.subject.view_of(fewer))
         check_nobody_loses(settled.placed, after.placed, f"after {leaver!r} has left", fewer)
 
 
@@ -57,7 +57,7 @@ def sticky_join(trial: Trial) -> None:
     topics = next(iter(group.members.values())).topics
     for joiner in ("!new", "~new") if trial.thorough else ("!new" if total % 2 else "~new",):
         more = group.with_members({**group.members, joiner: Member(topics)})
-        after = settle(trial.subject.ask, more).placed
+        after = settle(trial.subject.ask, more, view=trial.subject.view_of(more)).placed
         share = -(-total // (members + 1))
         if after.counts[members] > share:
             raise Broken(
@@ -245,13 +245,13 @@ def rack_friendly(trial: Trial) -> bool:
         return False
     on_rack = Counter([member.rack for member in members])
     for topic in topics:
-        homes: Counter[str] = Counter()
+        homes = dict.fromkeys(on_rack, 0)
         for replicas in topic.racks or ():
-            near = on_rack.keys() & set(replicas)
+            near = [rack for rack in replicas if rack in homes]
             if len(near) != 1:
                 return False
-            homes.update(near)  # type: ignore[arg-type]
+            homes[near[0]] += 1
         each = topic.partitions // len(members)
-        if topic.partitions and any(homes[rack or ""] != each * count for rack, count in on_rack.items()):
+        if topic.partitions and any(homes[rack] != each * count for rack, count in on_rack.items()):
             return False
     return True

@@ -48,10 +48,12 @@ class Rounds:
     def __init__(self, ask: Ask, group: Group) -> None:
         self.ask = ask
         self.group = group
+        self.settled: Settled | None = None
         self.away: dict[str, Member] = {}
-        self.rounds = 0
 
     def apply(self, event: Event) -> None:
+        if self.settled is not None:  # only now: after a churn's last rebalance nobody rejoins
+            self.group, self.settled = self.settled.rejoined(), None
         back, self.away = self.away, {}
         for member_id, member in back.items():
             self.group = rejoins(self.group, member_id, member)
@@ -60,8 +62,7 @@ class Rounds:
         self.group = happen(self.group, event)
 
     def settle(self) -> None:
-        settled = settle(self.ask, self.group)
-        self.group, self.rounds = settled.rejoined(), settled.rounds
+        self.settled = settle(self.ask, self.group)
 
 
 class Settled:
@@ -76,8 +77,9 @@ class Settled:
         return rejoined(self.group, self.placed)
 
 
-def settle(ask: Ask, group: Group, first: Placed | None = None) -> Settled:
-    placed = ask(group) if first is None else first
+def settle(ask: Ask, group: Group, first: Placed | None = None, view: View | None = None) -> Settled:
+    """`first` is the first answer, where there is one already; `view` as for `ask`."""
+    placed = ask(group, view) if first is None else first
     rounds = 1
     while placed.withheld and rounds < MAX_ROUNDS:
         group = rejoined(group, placed)

@@ -11,6 +11,7 @@ Start at   in_child
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import pickle
 import select
@@ -76,6 +77,8 @@ def _be_the_child(work: Callable[[Send], Any], writer: int, *, limit_memory: boo
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):  # what the class prints is not part of a report
             os.dup2(nowhere, stream)
+        gc.freeze()  # what the parent has made will not become garbage here; a look at it would also copy its pages
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a person stops the parent, which kills the child
         if limit_memory:
             _limit_memory()
 

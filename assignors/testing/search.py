@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from math import lcm
 from typing import Any
 
-from assignors.testing.answers import Broken, NotApplicable, digest
+from assignors.testing.answers import Broken, NotApplicable
 from assignors.testing.cases import Case, draw_case, growing_groups
 from assignors.testing.contract import BY_NAME, PROPERTIES, Property
+from assignors.testing.crossing import digest, pack
 from assignors.testing.families import Draws
 from assignors.testing.rounds import IN_ROUNDS, Churns
 from assignors.testing.shapes import Waiver
@@ -25,9 +26,10 @@ from assignors.testing.subject import Subject
 from assignors.testing.trial import Trial
 
 REMEMBERED = 250
-"""Answers kept, as digests, to be compared with those of another process."""
+"""Groups kept, and their answers as digests, to be compared with those of another process."""
 REMEMBER_EVERY = 4
 """More than a family has members: each of these answers is about another family."""
+PURE = BY_NAME["pure"]
 STOPS_CASE = ("valid", "bounded-time", "pure")
 
 
@@ -53,8 +55,8 @@ class Tally:
     machine_s: float = 0.0
     busy: float = 1.0
     slowest: str = ""
-    digests: dict[int, str] = field(default_factory=dict)
-    """Of the first answers, by the number of the example."""
+    remembered: dict[int, tuple[bytes, int]] = field(default_factory=dict)
+    """Some of the groups (crossing.py) and the digests of their answers, by the number of the example."""
 
 
 class Course:
@@ -62,7 +64,8 @@ class Course:
 
     def __init__(self, subject: Subject, contract: Sequence[Property] = PROPERTIES) -> None:
         due = [
-            (each, each.waivers_of(subject), each.rarely if each.held_by(subject) else each.every) for each in contract
+            (each, each.waivers_of(subject), each.rarely if each.held_by(subject) else each.every)
+            for each in sorted(contract, key=turn_of)
         ]
         self.length = lcm(*[every for _, _, every in due])
         self.turns = [
@@ -71,6 +74,12 @@ class Course:
 
     def of(self, number: int) -> list[tuple[Property, tuple[Waiver, ...]]]:
         return self.turns[number % self.length]
+
+
+def turn_of(each: Property) -> float:
+    """As the contract lists them, except that `pure` waits for those that ask about the group again and again: what
+    changes its input may do so at the second call."""
+    return PROPERTIES.index(BY_NAME["order-independent"]) + 0.5 if each.name == "pure" else PROPERTIES.index(each)
 
 
 def search(
@@ -129,15 +138,19 @@ def look_at(
         except NotApplicable:
             continue
         except Broken as broken:
-            if each.name == "pure" and seed is not None:
-                case = draw_case(seed, number)
+            if broken.blames is None and trial.changed and PURE.held_by(subject):
+                each, broken = (
+                    PURE,
+                    broken if each is PURE else Broken(f"it changes the group, and then {broken.message}"),
+                )
+                case = draw_case(seed, number) if seed is not None else case
             if not note(subject, tally, each, case, broken):
                 return
             continue
         count.examples += 1
-    remembers = seed is not None and number % REMEMBER_EVERY == 0 and len(tally.digests) < REMEMBERED
+    remembers = seed is not None and number % REMEMBER_EVERY == 0 and len(tally.remembered) < REMEMBERED
     if remembers and "first" in vars(trial):
-        tally.digests[number] = digest(trial.first.owner)
+        tally.remembered[number] = pack(trial.group), digest(trial.first.shares())
 
 
 def note(subject: Subject, tally: Tally, each: Property, case: Case, broken: Broken) -> bool:

@@ -19,9 +19,10 @@ from contextlib import contextmanager
 from dataclasses import FrozenInstanceError
 from typing import Any
 
-from assignors.interface import AssignorError
+from assignors.interface import AssignorError, error_line, error_text
 from assignors.model import Group
-from assignors.testing.answers import Broken, Ground, NotApplicable, Placed, View, materialised
+from assignors.testing.answers import Broken, Ground, NotApplicable, Placed, View
+from assignors.testing.crossing import materialised
 from assignors.testing.shapes import Shapes, Waiver
 
 CALL_LIMIT_S = 5.0
@@ -98,18 +99,27 @@ class Subject:
     def new_instance(self, group: Group) -> Any:
         try:
             return self.make()
-        except Exception as error:
+        except BaseException as error:
+            if not is_theirs(error):
+                raise
             raise Broken(f"cannot be made: {error_line(error)}", group, blames="valid") from error
 
     def _ask(self, instance: Any, group: Group, view: View | None, like: Placed | None) -> Placed:
         if self.everywhere and view is None and like is None:
             self._stop_where_waived(group)
         answer = self._timed(instance, group)
-        if like is not None and type(answer) is dict and answer is not like.answer and answer == like.answer:
-            return like
-        if view is None:
-            view = self.view_of(group)
-        return view.place(answer, may_withhold=self.cooperative)
+        try:
+            if like is not None and type(answer) is dict and answer is not like.answer and answer == like.answer:
+                return like
+            if view is None:
+                view = self.view_of(group)
+            return view.place(answer, may_withhold=self.cooperative)
+        except Broken:
+            raise
+        except BaseException as error:  # mappings and numbers of a stranger's own may raise anything when looked at
+            if not is_theirs(error):
+                raise
+            raise Broken(f"its answer cannot be read: {error_line(error)}", group, answer, blames="valid") from error
 
     def view_of(self, group: Group) -> View:
         view = View(group, self._ground)
@@ -128,17 +138,18 @@ class Subject:
         self.calls += 1
         self._started = started = time.perf_counter()
         try:
-            return materialised(instance.assign(group))
+            answer = materialised(instance.assign(group))
         except TooLong:
-            message = f"no answer within {self.call_limit_s:g} s"
-            raise Broken(message, group, badness=self.call_limit_s, blames="bounded-time") from None
-        except (Exception, SystemExit, GeneratorExit) as error:
+            raise self._too_long(group) from None
+        except BaseException as error:
+            if not is_theirs(error):
+                raise
             blames = "pure" if changes_input(error) else "valid"
             if not group.members and blames == "valid" and isinstance(error, Exception):
                 # A leader is always a member: Java's own refuse a group of nobody, and nobody is there to be hurt.
                 raise NotApplicable from error
             if isinstance(error, AssignorError):
-                raise Broken(f"gives no answer: {error}", group, blames="valid") from error
+                raise Broken(f"gives no answer: {error_text(error)}", group, blames="valid") from error
             raise Broken(f"raised {error_line(error)}", group, blames=blames) from error
         finally:
             took = time.perf_counter() - started
@@ -146,6 +157,13 @@ class Subject:
             self.spent_s += took
             if took > self.slowest_s:
                 self.slowest_s, self.slowest = took, group
+        if took > self.call_limit_s:  # it was deaf to the timer, or caught what that raises and answered after all
+            raise self._too_long(group)
+        return answer
+
+    def _too_long(self, group: Group) -> Broken:
+        message = f"no answer within {self.call_limit_s:g} s"
+        return Broken(message, group, badness=self.call_limit_s, blames="bounded-time")
 
     def tick(self, *_: object) -> None:
         started = self._started
@@ -167,14 +185,14 @@ class Subject:
             signal.signal(signal.SIGALRM, before)
 
 
-def error_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__
+def is_theirs(error: BaseException) -> bool:
+    """The class's doing. A KeyboardInterrupt is a person's, unless no key can reach this process (sandbox.py)."""
+    return not isinstance(error, KeyboardInterrupt) or signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
 def changes_input(error: BaseException) -> bool:
     """The model is frozen, so most attempts to change a group end in one of these."""
-    text = str(error)
+    text = error_text(error)
     if isinstance(error, FrozenInstanceError):
         return True
     if isinstance(error, TypeError):

@@ -19,9 +19,10 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from assignors.interface import RebalanceProtocol
+from assignors.interface import RebalanceProtocol, error_line
 from assignors.json_contract import ContractError
-from assignors.strategies import BUILT_IN, SHORT, load_custom
+from assignors.strategies import BUILT_IN, SHORT, load_custom, made
+from assignors.testing.answers import shown
 from assignors.testing.kafkas import KNOWN
 from assignors.testing.promises import PROMISES, unknown_promises
 from assignors.testing.shapes import Waiver, waivers_from
@@ -45,6 +46,13 @@ class Target:
     """Another process can load it by its text; a class made inside a function cannot be."""
     limit_memory: bool = True
     call_limit_s: float = field(default=CALL_LIMIT_S)
+
+    @property
+    def where(self) -> str:
+        """`package.module:Class` where a class is all there is to it; nothing for an adapter or an instance."""
+        if not isinstance(self.make, type):
+            return ""
+        return self.text if ":" in self.text else f"{self.make.__module__}:{self.make.__qualname__}"
 
     def subject(self, call_limit_s: float | None = None) -> Subject:
         return Subject(
@@ -96,12 +104,7 @@ def target_of(assignor: object, promises: Collection[str] = ()) -> Target:
     if isinstance(assignor, str):
         return load_target(assignor, promises)
     made_class = assignor if isinstance(assignor, type) else None
-    try:
-        instance = assignor() if isinstance(assignor, type) else assignor
-    except Exception as error:
-        raise ContractError("assignor", f"{assignor!r} cannot be made without arguments: {error}") from error
-    if not callable(getattr(instance, "assign", None)):
-        raise ContractError("assignor", f"{assignor!r} has no method assign(group)")
+    instance = made(assignor, shown(assignor), "assignor")
     named = type(instance)
     text = f"{named.__module__}:{named.__qualname__}"
     target = described(instance, made_class, text)
@@ -112,30 +115,75 @@ def target_of(assignor: object, promises: Collection[str] = ()) -> Target:
 
 def described(instance: Any, made_class: type | None, text: str) -> Target:
     """Reads the optional attributes once. An instance stands for itself: a fresh one cannot be had."""
-    listed = getattr(instance, "promises", ())
-    promises = (listed,) if isinstance(listed, str) else tuple(listed or ())
+    read = Attributes(instance, text)
+    promises, protocols = read.names("promises"), read.names("supported_protocols")
     check_promises(promises)
-    try:
-        waivers = waivers_from(getattr(instance, "waives", {}))
-    except ValueError as error:
-        raise ContractError("assignor", str(error)) from None
-    protocols = getattr(instance, "supported_protocols", ())
-    cooperative = "cooperative" in promises
-    if not callable(protocols):
-        cooperative = cooperative or RebalanceProtocol.COOPERATIVE in tuple(protocols)
-    make: Callable[[], Any] = getattr(instance, "fresh", None) or made_class or (lambda: instance)
+    fresh = read.of("fresh", None)
+    make: Callable[[], Any] = fresh if callable(fresh) else made_class or (lambda: instance)
     return Target(
         text=text,
         make=make,
-        name=str(getattr(instance, "name", type(instance).__name__)),
+        name=read.name(),
         promises=promises,
-        waivers=waivers,
-        cooperative=cooperative,
-        threshold=float(getattr(instance, "threshold", 0.1)),
-        moves_within=int(getattr(instance, "moves_within", 0)),
-        limit_memory=getattr(instance, "limit_memory", True) is True,
-        call_limit_s=float(getattr(instance, "call_limit_s", CALL_LIMIT_S)),
+        waivers=read.waivers(),
+        cooperative="cooperative" in promises or RebalanceProtocol.COOPERATIVE in protocols,
+        threshold=read.number("threshold", 0.1),
+        moves_within=int(read.number("moves_within", 0)),
+        limit_memory=read.of("limit_memory", True) is True,
+        call_limit_s=read.number("call_limit_s", CALL_LIMIT_S, least=0.01),
     )
+
+
+class Attributes:
+    """What a stranger's class says of itself, or one line on what is wrong with it."""
+
+    def __init__(self, instance: Any, text: str) -> None:
+        self.instance, self.text = instance, text
+
+    def of(self, attribute: str, default: object) -> Any:
+        try:
+            return getattr(self.instance, attribute, default)
+        except Exception as error:
+            raise self.wrong(attribute, f"reading it raised {error_line(error)}") from error
+
+    def name(self) -> str:
+        name = self.of("name", type(self.instance).__name__)
+        if not isinstance(name, str) or not name:
+            raise self.wrong("name", f"expected a text, got {shown(name)}")
+        return name
+
+    def names(self, attribute: str) -> tuple[str, ...]:
+        listed = self.of(attribute, ())
+        if listed is None or isinstance(listed, str):
+            return (listed,) if listed else ()
+        if not isinstance(listed, Collection) or not all(isinstance(name, str) for name in listed):
+            raise self.wrong(attribute, f"expected a tuple of names, got {shown(listed)}")
+        return tuple(listed)
+
+    def number(self, attribute: str, default: float, least: float = 0.0) -> float:
+        number = self.of(attribute, default)
+        if isinstance(number, bool) or not isinstance(number, int | float) or not least <= number < 1e9:
+            raise self.wrong(attribute, f"expected a number of at least {least:g}, got {shown(number)}")
+        return float(number)
+
+    def waivers(self) -> tuple[Waiver, ...]:
+        waives = self.of("waives", {})
+        if isinstance(waives, str) or not isinstance(waives, Collection) or not all(isinstance(w, str) for w in waives):
+            raise self.wrong("waives", f"expected property names, each with a reason, got {shown(waives)}")
+        try:
+            waivers = waivers_from(waives)
+        except ValueError as error:
+            raise ContractError("assignor", str(error)) from None
+        if waivers:
+            from assignors.testing.contract import BY_NAME  # most classes waive nothing, and start faster without
+
+            unknown = [waiver.property for waiver in waivers if waiver.property not in {*BY_NAME, "*"}]
+            if unknown:
+                raise self.wrong("waives", f"{unknown[0]!r} is no property; known: {', '.join(BY_NAME)}")
+        return waivers
+
+    def wrong(self, attribute: str, problem: str) -> ContractError:
+        return ContractError("assignor", f"{self.text}.{attribute}: {problem}")
 
 
 def with_promises(target: Target, promises: Collection[str]) -> Target:

@@ -38,6 +38,11 @@ class Trial:
         """The subject openly gives no answer for such groups, or a wrong one."""
         return any(waiver.covers(self.shapes) for waiver in self.subject.everywhere)
 
+    @property
+    def changed(self) -> bool:
+        """By the assignor, which was handed this group."""
+        return fingerprint(self.group) != self.before
+
     @cached_property
     def plain(self) -> bool:
         """No racks, no loads: what has to move is beyond argument."""

@@ -102,6 +102,7 @@ class WaivesNonsense:
         ("broken_module:Misspelt", "'stiky' is no promise"),
         ("broken_module:WaivesNonsense", "no such shape"),
         ("raises_on_import:Class", "raised ZeroDivisionError on import"),
+        ("exits_on_import:Class", "raised SystemExit on import: 3"),
         ("nonsense", "names nothing to test"),
         ("command:./no-such-program", "there is no such command"),
         ("java:/no/such.jar:com.acme.Mine", "/no/such.jar does not exist"),
@@ -111,6 +112,7 @@ class WaivesNonsense:
 def test_what_cannot_be_loaded_is_one_line_and_exit_code_2(target: str, says: str, tmp_path: Path) -> None:
     (tmp_path / "broken_module.py").write_text(BROKEN_MODULE)
     (tmp_path / "raises_on_import.py").write_text("1 / 0\n")
+    (tmp_path / "exits_on_import.py").write_text("import sys\nsys.exit(3)\n")
     done = run(target, cwd=tmp_path)
     assert done.returncode == 2, done.stdout
     assert says in done.stderr
@@ -136,7 +138,8 @@ def test_a_wrong_option_is_one_line_and_exit_code_2(options: list[str], says: st
 
 def test_what_a_class_prints_does_not_mix_with_the_answer(tmp_path: Path) -> None:
     (tmp_path / "loud.py").write_text(
-        "class Loud:\n    def assign(self, group):\n        print('hello')\n        return {}\n"
+        "print('imported')\nclass Loud:\n    def __init__(self):\n        print('made')\n"
+        "    def assign(self, group):\n        print('asked')\n        return {}\n"
     )
     done = run("loud:Loud", "--json", "--examples", "50", cwd=tmp_path)
     assert done.returncode == 1

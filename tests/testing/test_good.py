@@ -17,7 +17,7 @@ from harness.churn import ProtocolChurn
 from tests.testing.good import GOOD
 
 EXAMPLES = 2_000
-COST_EXAMPLES = 500
+"""The default of `rebalance-lab check`."""
 
 
 @pytest.mark.parametrize("strategy", BUILT_IN)
@@ -57,12 +57,12 @@ def test_what_the_kit_costs_is_in_its_report(record_property: Callable[[str, obj
     """CPU seconds; the machines' are what a churn through the real protocol takes beside the assignor and the kit."""
     lines = [f"{'assignor':34}{'calls':>9}{'assignor':>10}{'kit':>9}{'overhead':>10}{'machines':>10}{'10,000 in':>11}"]
     for text in (*BUILT_IN, "examples.custom_assignor.keeper_fixed:Keeper", "tests.testing.good:GoodBlocks"):
-        report = check(load_target(text), examples=COST_EXAMPLES, machines=ProtocolChurn)
+        report = check(load_target(text), examples=EXAMPLES, machines=ProtocolChurn)
         assert report.holds
         own, machines = (seconds * report.busy for seconds in (report.assignor_seconds, report.machine_seconds))
         assert 0 < own < report.cpu_seconds
         lines.append(
             f"{text.rpartition('.')[2]:34}{report.calls:9,}{own:8.2f} s{report.cpu_seconds - own - machines:7.2f} s"
-            f"{report.overhead:10.0%}{machines:8.2f} s{10_000 / COST_EXAMPLES * report.cpu_seconds:9.0f} s"
+            f"{report.overhead:10.0%}{machines:8.2f} s{10_000 / EXAMPLES * report.cpu_seconds:9.0f} s"
         )
-    record_property(f"table: what the property kit costs, {COST_EXAMPLES:,} examples each", "\n".join(lines))
+    record_property(f"table: what the property kit costs, {EXAMPLES:,} examples each", "\n".join(lines))

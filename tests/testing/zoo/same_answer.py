@@ -28,6 +28,21 @@ class DropsMembersFromItsInput:
         return shares
 
 
+@bug("pure")
+class SortsItsInputTheSecondTime:
+    """And a new instance would never show it."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def assign(self, group: Any) -> Shares:
+        self.asked += 1
+        for member in group.members.values() if self.asked > 1 else ():
+            for partitions in member.owned.values():
+                partitions.sort(reverse=True)
+        return blocks(group)
+
+
 @bug("deterministic")
 class UsesRandomness:
     def assign(self, group: Any) -> Shares:

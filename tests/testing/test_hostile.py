@@ -1,0 +1,51 @@
+"""Nonsense is one finding with the group that provoked it, or one line; never a traceback of ours."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from assignors.json_contract import ContractError, group_from_json
+from assignors.testing.check import check, replay
+from assignors.testing.targets import load_target, target_of
+from assignors.testing.text import card, counterexample
+from harness.churn import ProtocolChurn
+from tests.testing import hostile
+
+
+@pytest.mark.parametrize("cls", hostile.FINDINGS)
+def test_nonsense_is_a_finding_with_the_group_that_provoked_it(cls: type) -> None:
+    target = load_target(f"{hostile.__name__}:{cls.__qualname__}")
+    report = check(target, 60)
+    finding = report.finding("valid")
+    assert finding is not None, report.findings
+    assert hostile.FINDINGS[cls] in finding.message
+    assert "\n" not in finding.message
+    assert group_from_json(finding.group).members or cls is hostile.CanBeMadeOnce
+    assert hostile.FINDINGS[cls] in f"{card(report)}\n{counterexample(report, finding)}".encode().decode()
+    json.dumps(report.to_json(), allow_nan=False).encode()
+    again = replay(target, "valid", finding.case)
+    assert again is not None
+    assert hostile.FINDINGS[cls] in again.message
+
+
+@pytest.mark.parametrize("cls", hostile.REFUSED)
+def test_what_a_class_says_wrongly_of_itself_is_one_line(cls: type) -> None:
+    for told in (f"{hostile.__name__}:{cls.__qualname__}", cls):
+        with pytest.raises(ContractError) as raised:
+            target_of(told)
+        assert hostile.REFUSED[cls] in str(raised.value)
+        assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("cls", hostile.GOOD)
+def test_what_is_only_odd_passes(cls: type) -> None:
+    assert check(target_of(cls), 60, machines=ProtocolChurn).holds
+
+
+@pytest.mark.parametrize("cls", hostile.HOOKS)
+def test_a_hook_that_raises_what_is_no_exception_is_a_finding(cls: type) -> None:
+    finding = check(target_of(cls), 60, machines=ProtocolChurn).finding("survives-churn")
+    assert finding is not None
+    assert hostile.HOOKS[cls] in finding.message
