@@ -165,12 +165,13 @@ def apply_offset(image: Image, record: OffsetRecord) -> None:
 
 def _commit(image: Image, place: int, commit: OffsetCommit) -> None:
     """Of a transaction's and others' offsets the one that was written last counts, whenever the transaction ends."""
-    key = (commit.group, commit.topic, commit.partition)
-    if place < image.places.get(key, 0):
-        return
-    if place < image.written or image.pending:
-        image.places[key] = place
-    image.offsets.setdefault(commit.group, {})[key[1:]] = commit
+    if image.places or image.pending or place < image.written:
+        key = (commit.group, commit.topic, commit.partition)
+        if place < image.places.get(key, 0):
+            return
+        if place < image.written or image.pending:
+            image.places[key] = place
+    image.offsets.setdefault(commit.group, {})[commit.topic, commit.partition] = commit
 
 
 def forget_pending(image: Image, *key: Any) -> None:

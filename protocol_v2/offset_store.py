@@ -57,11 +57,11 @@ class OffsetStore:
 
     def apply(self, record: Any) -> None:
         """Once it is durable."""
-        offsets, key = self.all(), (record.topic, record.partition)
+        offsets = self.all()
         if hasattr(record, "offset"):
-            offsets.setdefault(record.group, {})[key] = record
+            offsets.setdefault(record.group, {})[record.topic, record.partition] = record
         else:
             group = offsets.get(record.group, {})
-            group.pop(key, None)
+            group.pop((record.topic, record.partition), None)
             if not group:
                 offsets.pop(record.group, None)

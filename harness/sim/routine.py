@@ -23,7 +23,7 @@ from protocol_v2.messages import ConsumerGroupHeartbeatRequest
 if TYPE_CHECKING:
     from harness.sim.process import Process
 
-COMMIT_TIMERS = (("poll",), ("offsets",))
+COMMIT_TIMERS = frozenset({("poll",), ("offsets",)})
 """What the members of the two protocols call the timer of their auto-commits."""
 
 
@@ -72,7 +72,8 @@ class Routine:
 
     def drift_ms(self, steps: int, at_most_ms: int) -> int:
         """Where a random walk ends, drawn from whole numbers only: the sum of a few dice is nearly normal."""
-        dice = sum(self.process.world.random.getrandbits(10) for _ in range(3)) - 3 * 512
+        draw = self.process.world.random.getrandbits
+        dice = draw(10) + draw(10) + draw(10) - 3 * 512
         return max(-at_most_ms, min(dice * steps * self.look_ms * 29 // 51_200, at_most_ms))
 
     @property
