@@ -97,8 +97,8 @@ def drive_sync_commit(turn: MemberTurn) -> None:
 
 def fetch_offsets(turn: MemberTurn) -> None:
     memory = turn.memory
-    if not memory.owned and memory.fetching is None:
-        return
+    if memory.fetching is None and len(memory.looked_up) == len(memory.owned):
+        return  # only owned partitions are looked up, so that is all of them
     missing = memory.owned.difference(memory.pending_revocation, memory.looked_up, memory.positions)
     wanted = (missing, memory.generation)
     if memory.fetching is not None and memory.fetching[1:] != wanted:

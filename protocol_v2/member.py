@@ -61,7 +61,7 @@ from protocol_v2.member_membership import come_back, leave_group
 from protocol_v2.member_memory import MemberMemory, MemberTurn, Sent
 from protocol_v2.member_offsets import drive_fetch, on_offset_fetch, want_offsets
 from protocol_v2.member_reconciliation import maybe_reconcile, metadata_came
-from protocol_v2.member_states import MemberState
+from protocol_v2.member_states import RECONCILING, MemberState
 from protocol_v2.member_subscription import Subscribed
 from protocol_v2.messages import ConsumerGroupHeartbeatRequest
 
@@ -259,7 +259,8 @@ def settle(turn: MemberTurn) -> None:
         if may_pass(memory):
             poll_pass(turn)
         background_pass(turn)
-        serve(turn)
+        if memory.queue or memory.batch or memory.thrown is not None or memory.unsubscribing:
+            serve(turn)
 
 
 def may_pass(memory: MemberMemory) -> bool:
@@ -270,20 +271,28 @@ def may_pass(memory: MemberMemory) -> bool:
 
 def poll_pass(turn: MemberTurn) -> None:
     """One round inside poll(), in Java's order."""
-    maybe_reconcile(turn, in_poll=True)
+    memory = turn.memory
+    if memory.state is RECONCILING:
+        maybe_reconcile(turn, in_poll=True)
     auto_commit_if_due(turn)
-    turn.memory.subscribed.look()
+    memory.subscribed.look()
     come_back(turn)
-    turn.memory.poll_at_ms = turn.now_ms + turn.config.max_poll_interval_ms
+    memory.poll_at_ms = turn.now_ms + turn.config.max_poll_interval_ms
     want_offsets(turn)
 
 
 def background_pass(turn: MemberTurn) -> None:
-    look_up(turn)
-    drive_commits(turn)
-    drive_fetch(turn)
+    """Most rounds have little to do: what there is none of is not asked about."""
+    memory = turn.memory
+    if not memory.coordinator_known:
+        look_up(turn)
+    if memory.commits or memory.sync_commit is not None:
+        drive_commits(turn)
+    if memory.fetching is not None:
+        drive_fetch(turn)
     tick(turn)
-    maybe_reconcile(turn, in_poll=False)
+    if memory.state is RECONCILING:
+        maybe_reconcile(turn, in_poll=False)
 
 
 # Timers: a deadline that moved is set anew, one that is gone is cancelled

@@ -39,8 +39,9 @@ class Requests:
 
     def add(self, request: Request, times: int = 1) -> None:
         kind = kind_of(type(request).__name__)
-        self.count[kind] += times
-        self.bytes[kind] += times * request_bytes(request) if times else 0
+        if times or kind not in self.count:
+            self.count[kind] += times
+            self.bytes[kind] += times * request_bytes(request)
 
 
 @cache

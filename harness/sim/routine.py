@@ -102,13 +102,14 @@ class Routine:
     def leap(self, from_ms: int, to_ms: int) -> None:
         """The kernel has leapt; heartbeats and commits that were passed over are counted, and the last commit made."""
         process = self.process
-        self.last_on_the_way = [(connection, at_ms + to_ms - from_ms) for connection, at_ms in self.last_on_the_way]
+        ahead_ms = to_ms - from_ms
+        (out, out_ms), (back, back_ms) = self.last_on_the_way
+        self.last_on_the_way = [(out, out_ms + ahead_ms), (back, back_ms + ahead_ms)]
         process.timers.leap(to_ms, self.shift_of)
         if self.moves:
             process.machine.leap(self.beats_ms, self.commits_ms)
-        process.world.routine(
-            self.heartbeat or self.first_heartbeat(), self.beats_ms // process.machine.heartbeat_interval_ms
-        )
+        beats = self.beats_ms // process.machine.heartbeat_interval_ms
+        process.world.routine(self.heartbeat or self.first_heartbeat(), beats)
         if not process.reader.streams or not process.reader.rate:
             return
         if process.application.commits_after_processing:
