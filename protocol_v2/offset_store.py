@@ -6,7 +6,7 @@ a classic coordinator it is handed that one's records and shares its offsets, so
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -54,6 +54,12 @@ class OffsetStore:
             self.tombstone(group=group_id, topic=topic, partition=partition)
             for topic, partition in sorted(self.of(group_id))
         ]
+
+    def store(self, group_id: str, commits: Iterable[Any]) -> None:
+        """Commits of one group, once they are durable."""
+        offsets = self.all().setdefault(group_id, {})
+        for commit in commits:
+            offsets[commit.topic, commit.partition] = commit
 
     def apply(self, record: Any) -> None:
         """Once it is durable."""

@@ -57,8 +57,8 @@ def offset_commit(turn: Turn, request: v1.OffsetCommitRequest) -> None:
 
     def durable(turn: Turn, error: Error) -> None:
         if error is Error.NONE:
-            for record in records:
-                turn.shard.offsets.apply(record)
+            if records:
+                turn.shard.offsets.store(request.group_id, records)
             turn.reply(request, commit_response(results))
         else:
             turn.reply(request, refused_commit(request, error))

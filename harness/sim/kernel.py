@@ -69,15 +69,19 @@ class Kernel:
         ahead_ms, moved = to_ms - self.now_ms, []
         for entry in self._heap:
             at_ms, number, action, given, rhythm = entry
+            if rhythm is None:
+                moved.append(entry)
+                continue
             if rhythm in shifts:
                 shift = shifts[rhythm]
                 by_ms = shift(given[0].key) if shift is not None else 0
             elif isinstance(rhythm, Timers):
                 continue
             else:
-                by_ms = ahead_ms if rhythm is not None else None
+                by_ms = ahead_ms
             if by_ms is not None and (by_ms or at_ms < to_ms):
-                entry = (max(at_ms + by_ms, to_ms), number, action, given, rhythm)
+                later_ms = at_ms + by_ms
+                entry = (later_ms if later_ms > to_ms else to_ms, number, action, given, rhythm)
             moved.append(entry)
         heapify(moved)
         self._heap[:] = moved  # run() holds it
@@ -144,6 +148,8 @@ class Timers:
             if by_ms is None:
                 continue
             if due_ms is not None:
-                timer.due_ms = max(due_ms + by_ms, to_ms)
+                due_ms += by_ms
+                timer.due_ms = due_ms if due_ms > to_ms else to_ms
             if queued_ms is not None:
-                timer.queued_ms = max(queued_ms + by_ms, to_ms)
+                queued_ms += by_ms
+                timer.queued_ms = queued_ms if queued_ms > to_ms else to_ms

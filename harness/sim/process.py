@@ -332,7 +332,7 @@ class Process:
 
     def tell(self, event: Told) -> None:
         if self.alive:
-            self.perform(self.machine.handle(event, self.now_ms))
+            self.perform(self.machine.handle(event, self.world.kernel.now_ms))
 
     def perform(self, effects: Sequence[MemberEffect]) -> None:
         moved = False
