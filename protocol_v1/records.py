@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from protocol_v1.group import ClassicGroup, ClassicMember
+from protocol_v1.light import light
 from protocol_v1.messages import Protocol
 from protocol_v1.states import Event, next_state
 
@@ -49,7 +50,7 @@ class GroupTombstone:
     group: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetCommit:
     group: str
     topic: str
