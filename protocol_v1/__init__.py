@@ -2,6 +2,7 @@
 
 Read in this order
 messages.py           the requests and responses, fielded as Kafka's; errors.py has the codes
+light.py              dataclasses for what is made by the hundred thousand
 effects.py            what a machine wants done: Reply, SetTimer, CancelTimer, Append, StateChanged
 consumer_protocol.py  the subscription and assignment bytes inside JoinGroup and SyncGroup
 states.py             group states, events and TRANSITIONS; STATES.md is printed from it

@@ -137,7 +137,7 @@ class Member:
         memory = self.memory
         kept = memory.owned - memory.pending_revocation if memory.pending_revocation else memory.owned
         topics = memory.subscribed.topics
-        if memory.subscribed.pattern is not None or all(tp[0] in topics for tp in kept):
+        if memory.subscribed.pattern is not None or topics.issuperset([topic for topic, _ in kept]):
             return kept
         return frozenset(tp for tp in kept if tp[0] in topics)
 
@@ -262,7 +262,8 @@ def settle(turn: MemberTurn) -> None:
     if deadline_ms is not None and deadline_ms <= turn.now_ms:
         on_request_timeout(turn)
     tick(turn)
-    drive_sync_commit(turn)
+    if memory.sync_commit is not None:
+        drive_sync_commit(turn)
     if memory.in_poll:
         poll_pass(turn)
 
@@ -310,9 +311,14 @@ def ask_for_metadata(turn: MemberTurn) -> None:
 # Timers: a deadline that moved is set anew, one that is gone is cancelled
 
 
+TICK, REQUEST, POLL, COMMIT, CLOSE = ("tick",), ("request",), ("poll",), ("commit",), ("close",)
+
+
 def set_timers(turn: MemberTurn) -> None:
     memory, now_ms = turn.memory, turn.now_ms
     wanted = {} if memory.closed else deadlines(memory, now_ms)
+    if wanted == memory.armed:
+        return
     for key in [key for key in memory.armed if key not in wanted]:
         del memory.armed[key]
         turn.tell(CancelTimer(key=key))
@@ -323,24 +329,27 @@ def set_timers(turn: MemberTurn) -> None:
 
 
 def deadlines(memory: MemberMemory, now_ms: int) -> dict[TimerKey, int]:
-    found = {
-        ("tick",): tick_at(memory),
-        ("request",): request_deadline(memory),
-        ("poll",): first_after(now_ms, poll_deadlines(memory)),
-        ("commit",): first_after(now_ms, commit_deadlines(memory)),
-        ("close",): close_deadline(memory),
-    }
-    return {key: at_ms for key, at_ms in found.items() if at_ms is not None}
+    found: dict[TimerKey, int] = {}
+    if (tick_ms := tick_at(memory)) is not None:
+        found[TICK] = tick_ms
+    if memory.in_flight and (request_ms := request_deadline(memory)) is not None:
+        found[REQUEST] = request_ms
+    if (poll_ms := first_after(now_ms, poll_deadlines(memory))) is not None:
+        found[POLL] = poll_ms
+    if memory.sync_commit is not None and (commit_ms := first_after(now_ms, commit_deadlines(memory))) is not None:
+        found[COMMIT] = commit_ms
+    if memory.closing is not None and memory.closing.left and memory.then is None:
+        # Before the callback the commit has a deadline of its own, and a callback has none.
+        found[CLOSE] = memory.closing.deadline_ms
+    return found
 
 
 def first_after(now_ms: int, deadlines: list[int]) -> int | None:
-    return min([at_ms for at_ms in deadlines if at_ms > now_ms], default=None) if deadlines else None
-
-
-def close_deadline(memory: MemberMemory) -> int | None:
-    """Before the callback the commit has a deadline of its own, and a callback has none."""
-    closing = memory.closing
-    return closing.deadline_ms if closing is not None and closing.left and memory.then is None else None
+    first_ms = None
+    for at_ms in deadlines:
+        if at_ms > now_ms and (first_ms is None or at_ms < first_ms):
+            first_ms = at_ms
+    return first_ms
 
 
 def poll_deadlines(memory: MemberMemory) -> list[int]:
@@ -350,10 +359,11 @@ def poll_deadlines(memory: MemberMemory) -> list[int]:
     if not memory.coordinator_known:
         return [memory.lookup_at_ms]
     if memory.rejoin_needed or memory.join is not None:
-        prepared = [] if memory.prepare_deadline_ms is None else [memory.prepare_deadline_ms]
-        return [memory.retry_at_ms, *prepared]
-    committing = memory.config.enable_auto_commit and bool(memory.positions)
-    return [memory.fetch_at_ms, *([memory.auto_commit_at_ms] if committing else [])]
+        prepared_ms = memory.prepare_deadline_ms
+        return [memory.retry_at_ms] if prepared_ms is None else [memory.retry_at_ms, prepared_ms]
+    if memory.config.enable_auto_commit and memory.positions:
+        return [memory.fetch_at_ms, memory.auto_commit_at_ms]
+    return [memory.fetch_at_ms]
 
 
 def commit_deadlines(memory: MemberMemory) -> list[int]:

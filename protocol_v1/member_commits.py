@@ -68,10 +68,10 @@ def commit_topics(offsets: Offsets) -> tuple[OffsetCommitRequestTopic, ...]:
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, tuple[int, ...]]:
-    found: dict[str, tuple[int, ...]] = {}
+    found: dict[str, list[int]] = {}
     for name, index in sorted(partitions):
-        found[name] = (*found.get(name, ()), index)
-    return found
+        found.setdefault(name, []).append(index)
+    return {name: tuple(indexes) for name, indexes in found.items()}
 
 
 def commit_over(turn: MemberTurn, commit: PendingCommit, outcome: CommitOutcome) -> None:

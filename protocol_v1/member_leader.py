@@ -24,7 +24,9 @@ COOPERATIVE_STICKY = "cooperative-sticky"
 
 
 def subscriptions_of(members: Sequence[JoinGroupResponseMember]) -> dict[str, Subscription]:
-    return {member.member_id: decode_subscription(member.metadata) for member in members}
+    """Who says the same is read once: where everything was revoked before joining, that is nearly everybody."""
+    read = {metadata: decode_subscription(metadata) for metadata in dict.fromkeys(one.metadata for one in members)}
+    return {member.member_id: read[member.metadata] for member in members}
 
 
 def topics_of(subscriptions: Mapping[str, Subscription]) -> frozenset[str]:

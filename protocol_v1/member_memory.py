@@ -187,14 +187,13 @@ class MemberMemory:
 
 
 class MemberTurn:
+    __slots__ = ("config", "effects", "memory", "now_ms")
+
     def __init__(self, memory: MemberMemory, now_ms: int) -> None:
         self.memory = memory
+        self.config = memory.config
         self.now_ms = now_ms
         self.effects: list[MemberEffect] = []
-
-    @property
-    def config(self) -> MemberConfig:
-        return self.memory.config
 
     def tell(self, effect: MemberEffect) -> None:
         self.effects.append(effect)

@@ -33,10 +33,11 @@ def on_offset_commit(turn: MemberTurn, sent: Sent, response: OffsetCommitRespons
 def commit_outcome(turn: MemberTurn, sent: Sent, response: OffsetCommitResponse) -> CommitOutcome:
     """The first partition with an error speaks for all; only a topic that is forbidden waits for the others."""
     outcome = CommitOutcome.DONE
+    none = Error.NONE
     for topic in response.topics:
         for partition in topic.partitions:
             error = partition.error_code
-            if error is Error.NONE:
+            if error is none:
                 continue
             if reaction(OffsetCommitRequest, error) is not Reaction.UNAUTHORIZED:
                 return commit_error(turn, sent, error)
@@ -96,6 +97,8 @@ def drive_sync_commit(turn: MemberTurn) -> None:
 
 def fetch_offsets(turn: MemberTurn) -> None:
     memory = turn.memory
+    if memory.fetching is None and len(memory.looked_up) == len(memory.owned):
+        return  # only owned partitions are looked up, so that is all of them
     missing = memory.owned.difference(memory.pending_revocation, memory.looked_up, memory.positions)
     wanted = (missing, memory.generation)
     if memory.fetching is not None and memory.fetching[1:] != wanted:

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from protocol_v1.errors import Error
+from protocol_v1.light import light
 
 
 def wire(
@@ -191,7 +192,7 @@ class LeaveGroupResponse(Response):
     members: tuple[LeaveGroupResponseMember, ...] = wire(since=3, default=())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetCommitRequestPartition:
     partition_index: int
     committed_offset: int
@@ -220,7 +221,7 @@ class OffsetCommitRequest(Request):
     topics: tuple[OffsetCommitRequestTopic, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetCommitResponsePartition:
     partition_index: int
     error_code: Error = Error.NONE
@@ -265,7 +266,7 @@ class OffsetFetchRequest(Request):
     require_stable: bool = wire(since=7, default=False, ignorable=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetFetchResponsePartition:
     partition_index: int
     committed_offset: int = -1

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import lru_cache
 
 from protocol_v1.errors import Error, append_error
 from protocol_v1.group import ClassicGroup
@@ -37,6 +38,9 @@ TOPIC_IDS_SINCE = 10
 ONE_ERROR_PER_GROUP_SINCE = 2
 MANY_GROUPS_SINCE = 8
 
+NONE = Error.NONE
+"""Under a name of its own, for what is asked of every partition."""
+
 Results = dict[str, list[OffsetCommitResponsePartition]]
 Wanted = list[tuple[str, OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition]]
 
@@ -46,12 +50,13 @@ def offset_commit(turn: Turn, request: OffsetCommitRequest) -> None:
     results: Results = {}
     wanted: Wanted = []
     for topic in request.topics:
+        name = topic.name
         for partition in topic.partitions:
-            error = check_partition(turn, request.version, topic.name, partition.partition_index)
-            if error is Error.NONE:
-                wanted.append((topic.name, partition))
+            error = check_partition(turn, request.version, name, partition.partition_index)
+            if error is NONE:
+                wanted.append((name, partition))
             else:
-                add_result(results, topic.name, partition.partition_index, error)
+                add_result(results, name, partition.partition_index, error)
     if not wanted:
         turn.reply(request, commit_response(results))
         return
@@ -82,7 +87,7 @@ def offset_commit(turn: Turn, request: OffsetCommitRequest) -> None:
 def check_partition(turn: Turn, version: int, topic: str, partition: int) -> Error:
     topics = turn.shard.topics
     if topics is None or 0 <= partition < topics.get(topic, 0):
-        return Error.NONE
+        return NONE
     if topic not in topics and version >= TOPIC_IDS_SINCE:
         return Error.UNKNOWN_TOPIC_ID
     return Error.UNKNOWN_TOPIC_OR_PARTITION
@@ -119,10 +124,10 @@ def store_offsets(
     accepted: list[Error] = []
     for name, partition in wanted:
         metadata = partition.committed_metadata or ""
-        if utf16_length(metadata) > turn.config.offset_metadata_max_bytes:
+        if metadata and utf16_length(metadata) > turn.config.offset_metadata_max_bytes:
             accepted.append(Error.OFFSET_METADATA_TOO_LARGE)
         else:
-            accepted.append(Error.NONE)
+            accepted.append(NONE)
             commit = OffsetCommit(
                 group=group_id,
                 topic=name,
@@ -156,7 +161,13 @@ def utf16_length(text: str) -> int:
 
 
 def add_result(results: Results, topic: str, partition: int, error: Error) -> None:
-    results.setdefault(topic, []).append(OffsetCommitResponsePartition(partition_index=partition, error_code=error))
+    results.setdefault(topic, []).append(result_of(partition, error))
+
+
+@lru_cache(maxsize=1 << 16)
+def result_of(partition: int, error: Error) -> OffsetCommitResponsePartition:
+    """A value, and nearly always one that was given before: every commit is answered partition by partition."""
+    return OffsetCommitResponsePartition(partition_index=partition, error_code=error)
 
 
 def commit_response(results: Results) -> OffsetCommitResponse:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from protocol_v1.group import ClassicGroup, ClassicMember
+from protocol_v1.light import light
 from protocol_v1.messages import Protocol
 from protocol_v1.states import Event, next_state
 
@@ -49,7 +50,7 @@ class GroupTombstone:
     group: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetCommit:
     group: str
     topic: str
@@ -165,12 +166,13 @@ def apply_offset(image: Image, record: OffsetRecord) -> None:
 
 def _commit(image: Image, place: int, commit: OffsetCommit) -> None:
     """Of a transaction's and others' offsets the one that was written last counts, whenever the transaction ends."""
-    key = (commit.group, commit.topic, commit.partition)
-    if place < image.places.get(key, 0):
-        return
-    if place < image.written or image.pending:
-        image.places[key] = place
-    image.offsets.setdefault(commit.group, {})[key[1:]] = commit
+    if image.places or image.pending or place < image.written:
+        key = (commit.group, commit.topic, commit.partition)
+        if place < image.places.get(key, 0):
+            return
+        if place < image.written or image.pending:
+            image.places[key] = place
+    image.offsets.setdefault(commit.group, {})[commit.topic, commit.partition] = commit
 
 
 def forget_pending(image: Image, *key: Any) -> None:

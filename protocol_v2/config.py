@@ -91,8 +91,12 @@ def setting(config: CoordinatorConfig, group: GroupSettings, name: str) -> int:
     return min(max(group[name], low), high)
 
 
+DEFAULTS = {name: "group_" + name.replace(".", "_") for name in GROUP_SETTINGS}
+"""Where the broker's own value stands."""
+
+
 def default_of(config: CoordinatorConfig, name: str) -> int:
-    return int(getattr(config, "group_" + name.replace(".", "_")))
+    return int(getattr(config, DEFAULTS[name]))
 
 
 def limits(config: CoordinatorConfig, name: str) -> tuple[int, int]:

@@ -52,8 +52,9 @@ def check_form(request: ConsumerGroupHeartbeatRequest, assignors: Collection[str
         refuse_if(owns, "TopicPartitions must be empty when (re-)joining.")
         nothing = request.subscribed_topic_names is None and request.subscribed_topic_regex is None
         refuse_if(nothing, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
-    refuse_if(epoch == STEP_OUT_EPOCH and request.instance_id is None, "InstanceId can't be null.")
-    refuse_if(epoch < STEP_OUT_EPOCH, f"MemberEpoch is invalid: {epoch}")
+    elif epoch < 0:
+        refuse_if(epoch == STEP_OUT_EPOCH and request.instance_id is None, "InstanceId can't be null.")
+        refuse_if(epoch < STEP_OUT_EPOCH, f"MemberEpoch is invalid: {epoch}")
     if request.server_assignor is not None and request.server_assignor not in assignors:
         message = f"ServerAssignor {request.server_assignor} is not supported. Supported: {', '.join(assignors)}"
         raise Refused(Error.UNSUPPORTED_ASSIGNOR, message)

@@ -61,7 +61,7 @@ from protocol_v2.member_membership import come_back, leave_group
 from protocol_v2.member_memory import MemberMemory, MemberTurn, Sent
 from protocol_v2.member_offsets import drive_fetch, on_offset_fetch, want_offsets
 from protocol_v2.member_reconciliation import maybe_reconcile, metadata_came
-from protocol_v2.member_states import MemberState
+from protocol_v2.member_states import RECONCILING, MemberState
 from protocol_v2.member_subscription import Subscribed
 from protocol_v2.messages import ConsumerGroupHeartbeatRequest
 
@@ -120,7 +120,9 @@ class Member:
     def fetchable(self) -> frozenset[TopicPartition]:
         """What poll() may deliver."""
         memory = self.memory
-        kept = memory.owned - memory.pending_revocation - memory.awaiting_callback
+        kept = memory.owned
+        if memory.pending_revocation or memory.awaiting_callback:
+            kept = kept - memory.pending_revocation - memory.awaiting_callback
         if all(map(memory.subscribed.may_fetch, {topic for topic, _ in kept})):
             return kept
         return frozenset(tp for tp in kept if memory.subscribed.may_fetch(tp[0]))
@@ -257,7 +259,8 @@ def settle(turn: MemberTurn) -> None:
         if may_pass(memory):
             poll_pass(turn)
         background_pass(turn)
-        serve(turn)
+        if memory.queue or memory.batch or memory.thrown is not None or memory.unsubscribing:
+            serve(turn)
 
 
 def may_pass(memory: MemberMemory) -> bool:
@@ -268,28 +271,48 @@ def may_pass(memory: MemberMemory) -> bool:
 
 def poll_pass(turn: MemberTurn) -> None:
     """One round inside poll(), in Java's order."""
-    maybe_reconcile(turn, in_poll=True)
+    memory = turn.memory
+    if memory.state is RECONCILING:
+        maybe_reconcile(turn, in_poll=True)
     auto_commit_if_due(turn)
-    turn.memory.subscribed.look()
+    memory.subscribed.look()
     come_back(turn)
-    turn.memory.poll_at_ms = turn.now_ms + turn.config.max_poll_interval_ms
+    memory.poll_at_ms = turn.now_ms + turn.config.max_poll_interval_ms
     want_offsets(turn)
 
 
 def background_pass(turn: MemberTurn) -> None:
-    look_up(turn)
-    drive_commits(turn)
-    drive_fetch(turn)
+    """Most rounds have little to do: what there is none of is not asked about."""
+    memory = turn.memory
+    if not memory.coordinator_known:
+        look_up(turn)
+    if memory.commits or memory.sync_commit is not None:
+        drive_commits(turn)
+    if memory.fetching is not None:
+        drive_fetch(turn)
     tick(turn)
-    maybe_reconcile(turn, in_poll=False)
+    if memory.state is RECONCILING:
+        maybe_reconcile(turn, in_poll=False)
 
 
 # Timers: a deadline that moved is set anew, one that is gone is cancelled
 
 
+TICK, REQUEST, LOOKUP, OFFSETS, METADATA, CLOSE = (
+    ("tick",),
+    ("request",),
+    ("lookup",),
+    ("offsets",),
+    ("metadata",),
+    ("close",),
+)
+
+
 def set_timers(turn: MemberTurn) -> None:
     memory, now_ms = turn.memory, turn.now_ms
     wanted = {} if memory.closed else deadlines(memory, now_ms)
+    if wanted == memory.armed:
+        return
     for key in [key for key in memory.armed if key not in wanted]:
         del memory.armed[key]
         turn.tell(CancelTimer(key=key))
@@ -300,15 +323,21 @@ def set_timers(turn: MemberTurn) -> None:
 
 
 def deadlines(memory: MemberMemory, now_ms: int) -> dict[TimerKey, int]:
-    found = {
-        ("tick",): tick_at(memory),
-        ("request",): request_deadline(memory),
-        ("lookup",): lookup_at(memory),
-        ("offsets",): min([at_ms for at_ms in offset_deadlines(memory) if at_ms > now_ms], default=None),
-        ("metadata",): metadata_deadline(memory, now_ms),
-        ("close",): memory.closing.deadline_ms if memory.closing is not None and memory.closing.left else None,
-    }
-    return {key: at_ms for key, at_ms in found.items() if at_ms is not None}
+    found: dict[TimerKey, int] = {}
+    if (tick_ms := tick_at(memory)) is not None:
+        found[TICK] = tick_ms
+    if (request_ms := request_deadline(memory)) is not None:
+        found[REQUEST] = request_ms
+    if not memory.coordinator_known and (lookup_ms := lookup_at(memory)) is not None:
+        found[LOOKUP] = lookup_ms
+    later = [at_ms for at_ms in offset_deadlines(memory) if at_ms > now_ms]
+    if later:
+        found[OFFSETS] = min(later)
+    if (metadata_ms := metadata_deadline(memory, now_ms)) is not None:
+        found[METADATA] = metadata_ms
+    if memory.closing is not None and memory.closing.left:
+        found[CLOSE] = memory.closing.deadline_ms
+    return found
 
 
 def offset_deadlines(memory: MemberMemory) -> list[int]:
@@ -324,5 +353,7 @@ def offset_deadlines(memory: MemberMemory) -> list[int]:
 
 
 def metadata_deadline(memory: MemberMemory, now_ms: int) -> int | None:
+    if memory.metadata_at_ms <= now_ms:
+        return None
     waits = memory.state is MemberState.RECONCILING and not memory.metadata_asked
-    return memory.metadata_at_ms if waits and memory.metadata_at_ms > now_ms else None
+    return memory.metadata_at_ms if waits else None

@@ -23,6 +23,8 @@ from protocol_v2.member_memory import MemberTurn, PendingFetch, QueuedError, Sen
 
 def want_offsets(turn: MemberTurn) -> None:
     memory = turn.memory
+    if len(memory.looked_up) == len(memory.owned):
+        return  # only owned partitions are looked up, so that is all of them
     without = memory.owned.difference(memory.pending_revocation, memory.looked_up, memory.positions)
     if not without:
         return

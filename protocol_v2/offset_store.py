@@ -6,7 +6,7 @@ a classic coordinator it is handed that one's records and shares its offsets, so
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -55,13 +55,19 @@ class OffsetStore:
             for topic, partition in sorted(self.of(group_id))
         ]
 
+    def store(self, group_id: str, commits: Iterable[Any]) -> None:
+        """Commits of one group, once they are durable."""
+        offsets = self.all().setdefault(group_id, {})
+        for commit in commits:
+            offsets[commit.topic, commit.partition] = commit
+
     def apply(self, record: Any) -> None:
         """Once it is durable."""
-        offsets, key = self.all(), (record.topic, record.partition)
+        offsets = self.all()
         if hasattr(record, "offset"):
-            offsets.setdefault(record.group, {})[key] = record
+            offsets.setdefault(record.group, {})[record.topic, record.partition] = record
         else:
             group = offsets.get(record.group, {})
-            group.pop(key, None)
+            group.pop((record.topic, record.partition), None)
             if not group:
                 offsets.pop(record.group, None)

@@ -11,6 +11,7 @@ Start at   offset_commit, offset_fetch
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from protocol_v1 import messages as v1
@@ -25,6 +26,9 @@ MEMBER_EPOCH_SINCE = 9
 TOPIC_IDS_SINCE = 10
 MANY_GROUPS_SINCE = 8
 
+NONE = Error.NONE
+"""Under a name of its own, for what is asked of every partition."""
+
 Results = dict[str, list[v1.OffsetCommitResponsePartition]]
 
 
@@ -33,27 +37,28 @@ def offset_commit(turn: Turn, request: v1.OffsetCommitRequest) -> None:
     results: Results = {}
     wanted: list[tuple[str, v1.OffsetCommitRequestPartition]] = []
     for topic in request.topics:
+        name = topic.name
         for partition in topic.partitions:
-            error = check_partition(turn, request.version, topic.name, partition.partition_index)
-            if error is Error.NONE:
-                wanted.append((topic.name, partition))
+            error = check_partition(turn, request.version, name, partition.partition_index)
+            if error is NONE:
+                wanted.append((name, partition))
             else:
-                add_result(results, topic.name, partition.partition_index, error)
+                add_result(results, name, partition.partition_index, error)
     group = turn.shard.groups.get(request.group_id)
     error = check_commit(turn, group, request, wanted) if wanted else Error.NONE
     records: list[Any] = []
     for name, partition in wanted:
         code, metadata = error, partition.committed_metadata or ""
-        if code is Error.NONE and len(metadata.encode("utf-16-le")) // 2 > turn.config.offset_metadata_max_bytes:
+        if metadata and code is NONE and utf16_length(metadata) > turn.config.offset_metadata_max_bytes:
             code = Error.OFFSET_METADATA_TOO_LARGE
-        if code is Error.NONE:
+        if code is NONE:
             records.append(offset_record(turn, request, name, partition, metadata))
         add_result(results, name, partition.partition_index, code)
 
     def durable(turn: Turn, error: Error) -> None:
         if error is Error.NONE:
-            for record in records:
-                turn.shard.offsets.apply(record)
+            if records:
+                turn.shard.offsets.store(request.group_id, records)
             turn.reply(request, commit_response(results))
         else:
             turn.reply(request, refused_commit(request, error))
@@ -64,7 +69,7 @@ def offset_commit(turn: Turn, request: v1.OffsetCommitRequest) -> None:
 def check_partition(turn: Turn, version: int, topic: str, partition: int) -> Error:
     known = turn.shard.image.topics.get(topic)
     if known is not None and 0 <= partition < known.topic.partitions:
-        return Error.NONE
+        return NONE
     if known is None and version >= TOPIC_IDS_SINCE:
         return Error.UNKNOWN_TOPIC_ID
     return Error.UNKNOWN_TOPIC_OR_PARTITION
@@ -121,8 +126,18 @@ def offset_record(
     )
 
 
+def utf16_length(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
 def add_result(results: Results, topic: str, partition: int, error: Error) -> None:
-    results.setdefault(topic, []).append(v1.OffsetCommitResponsePartition(partition_index=partition, error_code=error))
+    results.setdefault(topic, []).append(result_of(partition, error))
+
+
+@lru_cache(maxsize=1 << 16)
+def result_of(partition: int, error: Error) -> v1.OffsetCommitResponsePartition:
+    """A value, and nearly always one that was given before: every commit is answered partition by partition."""
+    return v1.OffsetCommitResponsePartition(partition_index=partition, error_code=error)
 
 
 def commit_response(results: Results) -> v1.OffsetCommitResponse:

@@ -73,7 +73,8 @@ def still_owns(partitions: Collection[TopicPartition], owned: Collection[TopicPa
 
 
 def towards_target(current: CurrentAssignment, at: Circumstances) -> CurrentAssignment:
-    target = {partition for partition in at.target.partitions if at.is_subscribed(partition[0])}
+    wanted = {topic_id for topic_id in {topic_id for topic_id, _ in at.target.partitions} if at.is_subscribed(topic_id)}
+    target = {partition for partition in at.target.partitions if partition[0] in wanted}
     keep = {partition: epoch for partition, epoch in current.assigned.items() if partition in target}
     revoke = {partition: epoch for partition, epoch in current.assigned.items() if partition not in target}
     free = [

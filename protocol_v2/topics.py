@@ -28,9 +28,12 @@ def topic_name(topic_id: str) -> str:
 
 def by_name(partitions: Partitions) -> tuple[TopicPartitions, ...]:
     """As messages list them: topics and partitions sorted."""
-    found: dict[str, list[int]] = {}
+    by_id: dict[str, list[int]] = {}
     for topic_id, partition in sorted(partitions):
-        found.setdefault(topic_name(topic_id), []).append(partition)
+        by_id.setdefault(topic_id, []).append(partition)
+    found: dict[str, list[int]] = {}
+    for topic_id, numbers in by_id.items():
+        found.setdefault(topic_name(topic_id), []).extend(numbers)
     return tuple(TopicPartitions(topic_name=name, partitions=tuple(found[name])) for name in found)
 
 

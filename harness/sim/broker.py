@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Protocol
 
 from harness.sim.kernel import Kernel, Timers
@@ -37,9 +38,15 @@ class Requests:
     bytes: Counter[str] = field(default_factory=Counter)
 
     def add(self, request: Request, times: int = 1) -> None:
-        kind = type(request).__name__.removesuffix("Request")
-        self.count[kind] += times
-        self.bytes[kind] += times * request_bytes(request) if times else 0
+        kind = kind_of(type(request).__name__)
+        if times or kind not in self.count:
+            self.count[kind] += times
+            self.bytes[kind] += times * request_bytes(request)
+
+
+@cache
+def kind_of(name: str) -> str:
+    return name.removesuffix("Request")
 
 
 class Broker:
@@ -142,24 +149,26 @@ class Broker:
 
     def _obey(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
-            match effect:
-                case Reply():
-                    self._answer(effect.request, effect.response)
-                case SetTimer():
-                    self.timers.set(effect.key, effect.delay_ms)
-                case CancelTimer():
-                    self.timers.cancel(effect.key)
-                case Append():
-                    self._appending[effect.append_id] = (effect, self._serving)
-                    self._kernel.after(self._append_ms, self._durable, effect.append_id, self._life, rhythm=self)
-                case StateChanged():
-                    self._tell_state(effect)
+            if isinstance(effect, Reply):
+                self._answer(effect.request, effect.response)
+            elif isinstance(effect, SetTimer):
+                self.timers.set(effect.key, effect.delay_ms)
+            elif isinstance(effect, CancelTimer):
+                self.timers.cancel(effect.key)
+            elif isinstance(effect, Append):
+                self._appending[effect.append_id] = (effect, self._serving)
+                self._kernel.after(self._append_ms, self._durable, effect.append_id, self._life, rhythm=self)
+            else:
+                self._tell_state(effect)
 
     def _accepted(self, append: Append, request: Request | None, now_ms: int) -> None:
         """Commits count from when they are durable, whenever the member hears of it."""
-        commits = [record for record in append.records if isinstance(record, OffsetCommit)]
-        if commits and request is not None:
-            offsets = {(record.topic, record.partition): record.offset for record in commits}
+        offsets = {
+            (record.topic, record.partition): record.offset
+            for record in append.records
+            if isinstance(record, OffsetCommit)
+        }
+        if offsets and request is not None:
             self._committed(request.client_id, offsets, now_ms)
 
     def _tell_state(self, changed: StateChanged) -> None:

@@ -157,12 +157,11 @@ def epoch(coordinator: Any) -> int:
 
 
 def store(coordinator: Any, records: Sequence[OffsetCommit]) -> None:
-    classic = isinstance(coordinator, ClassicCoordinator)
-    for record in records:
-        if classic:
+    if isinstance(coordinator, ClassicCoordinator):
+        for record in records:
             apply_offset(coordinator.shard.image, record)
-        else:
-            coordinator.shard.offsets.apply(record)
+    else:
+        coordinator.shard.offsets.store(GROUP, records)
 
 
 def knows(coordinator: Any, machine: Machine) -> bool:

@@ -52,14 +52,13 @@ class Kernel:
 
     def next_ms(self, timers: Timers, stays: Callable[[TimerKey], bool]) -> int | None:
         """When the first entry comes that a leap is not to move: one without a rhythm, or one of these timers."""
-        return min(
-            (
-                at_ms
-                for at_ms, _, _, given, rhythm in self._heap
-                if rhythm is None or (rhythm is timers and stays(given[0].key))
-            ),
-            default=None,
-        )
+        first_ms: int | None = None
+        for at_ms, _, _, given, rhythm in self._heap:
+            if first_ms is not None and at_ms >= first_ms:
+                continue
+            if rhythm is None or (rhythm is timers and stays(given[0].key)):
+                first_ms = at_ms
+        return first_ms
 
     def leap(self, to_ms: int, shifts: Mapping[object, Shift | None]) -> None:
         """Now is later. What would come too early after its shift comes at once. The caller tells the machines.
@@ -70,15 +69,19 @@ class Kernel:
         ahead_ms, moved = to_ms - self.now_ms, []
         for entry in self._heap:
             at_ms, number, action, given, rhythm = entry
+            if rhythm is None:
+                moved.append(entry)
+                continue
             if rhythm in shifts:
                 shift = shifts[rhythm]
                 by_ms = shift(given[0].key) if shift is not None else 0
             elif isinstance(rhythm, Timers):
                 continue
             else:
-                by_ms = ahead_ms if rhythm is not None else None
+                by_ms = ahead_ms
             if by_ms is not None and (by_ms or at_ms < to_ms):
-                entry = (max(at_ms + by_ms, to_ms), number, action, given, rhythm)
+                later_ms = at_ms + by_ms
+                entry = (later_ms if later_ms > to_ms else to_ms, number, action, given, rhythm)
             moved.append(entry)
         heapify(moved)
         self._heap[:] = moved  # run() holds it
@@ -138,10 +141,15 @@ class Timers:
 
     def leap(self, to_ms: int, shift: Shift) -> None:
         for key, timer in self._timers.items():
+            due_ms, queued_ms = timer.due_ms, timer.queued_ms
+            if due_ms is None and queued_ms is None:
+                continue
             by_ms = shift(key)
             if by_ms is None:
                 continue
-            if timer.due_ms is not None:
-                timer.due_ms = max(timer.due_ms + by_ms, to_ms)
-            if timer.queued_ms is not None:
-                timer.queued_ms = max(timer.queued_ms + by_ms, to_ms)
+            if due_ms is not None:
+                due_ms += by_ms
+                timer.due_ms = due_ms if due_ms > to_ms else to_ms
+            if queued_ms is not None:
+                queued_ms += by_ms
+                timer.queued_ms = queued_ms if queued_ms > to_ms else to_ms

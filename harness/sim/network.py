@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from harness.sim.parts import up_to
 from harness.sim.process import Process
 from protocol_v1.effects.member import FindCoordinatorRequest, FindCoordinatorResponse, Responded
 from protocol_v1.errors import Error
@@ -31,7 +32,7 @@ class Wire:
 
     def latency_ms(self) -> int:
         spec = self.spec
-        return spec.latency_ms + (self.world.random.randint(0, spec.jitter_ms) if spec.jitter_ms else 0)
+        return spec.latency_ms + (up_to(spec.jitter_ms, self.world.random) if spec.jitter_ms else 0)
 
     def due_ms(self, process: Process, way: int) -> int:
         """When a message that is sent now is there: not before those sent before it on the same connection."""
@@ -43,21 +44,20 @@ class Wire:
         return due_ms
 
     def lost(self) -> bool:
-        return self.spec.loss > 0 and self.world.random.random() < self.spec.loss
+        return self.world.random.random() < self.spec.loss
 
     def send(self, process: Process, request: Request) -> None:
         if not process.routine.is_routine(request):
             self.world.disturbed()
-        if self.lost():
+        if self.spec.loss and self.lost():
             return
-        now_ms = self.world.kernel.now_ms
-        self.world.kernel.at(
-            self.due_ms(process, 0), self.arrive, process, process.connection, request, now_ms, rhythm=process
-        )
+        kernel = self.world.kernel
+        now_ms = kernel.now_ms
+        kernel.at(self.due_ms(process, 0), self.arrive, process, process.connection, request, now_ms, rhythm=process)
         if self.spec.duplication and self.world.random.random() < self.spec.duplication:
             twin = replace(request)
             at_ms = self.due_ms(process, 0)
-            self.world.kernel.at(at_ms, self.arrive, process, process.connection, twin, now_ms, rhythm=process)
+            kernel.at(at_ms, self.arrive, process, process.connection, twin, now_ms, rhythm=process)
 
     def arrive(self, process: Process, connection: int, request: Request, sent_ms: int) -> None:
         if connection != process.connection:
@@ -78,7 +78,7 @@ class Wire:
         self.reply(process, connection, request, response)
 
     def reply(self, process: Process, connection: int, request: Request, response: Response) -> None:
-        if not self.lost():
+        if not (self.spec.loss and self.lost()):
             at_ms = self.due_ms(process, 1)
             self.world.kernel.at(at_ms, self.hear, process, connection, request, response, rhythm=process)
 

@@ -75,6 +75,16 @@ class World(Protocol):
     def routine(self, request: Request, times: int) -> None: ...
 
 
+def up_to(most: int, random: Random) -> int:
+    """random.randint(0, most), draw for draw, without what it looks at on the way: every message asks for one."""
+    size = most + 1
+    bits = size.bit_length()
+    drawn = random.getrandbits(bits)
+    while drawn >= size:
+        drawn = random.getrandbits(bits)
+    return drawn
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
     """How it consumes, beyond what the machine is configured with."""

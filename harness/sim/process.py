@@ -18,7 +18,7 @@ from assignors.model import Topic
 from harness.scenario.model import MemberSpec
 from harness.sim.batches import Batches
 from harness.sim.kernel import Timers
-from harness.sim.parts import GROUP, Application, Machine, World
+from harness.sim.parts import GROUP, Application, Machine, World, up_to
 from harness.sim.records import RECORD, Reader
 from harness.sim.routine import Routine
 from harness.sim.trace import by_topic, offsets_by_topic
@@ -95,6 +95,8 @@ class Process:
     """Where to begin with partitions whose committed offset is known and that are not read yet."""
     told: dict[TopicPartition, int] = field(default_factory=dict)
     """What it has committed after processing, answered or not: how far it is inside a batch is an estimate."""
+    fetchable: frozenset[TopicPartition] = frozenset()
+    """As last seen: what is read is a part of it."""
     turn: int = 0
     """Counts the application's plans, so that one that was overtaken does nothing."""
 
@@ -330,20 +332,22 @@ class Process:
 
     def tell(self, event: Told) -> None:
         if self.alive:
-            self.perform(self.machine.handle(event, self.now_ms))
+            self.perform(self.machine.handle(event, self.world.kernel.now_ms))
 
     def perform(self, effects: Sequence[MemberEffect]) -> None:
         moved = False
         for effect in effects:
+            # What comes with nearly every event first: a match asks for one class after the other.
+            if isinstance(effect, SetTimer):
+                look_ms = self.routine.look_ms
+                late_ms = up_to(look_ms, self.world.random) if look_ms and effect.key == TICK else 0
+                self.timers.set(effect.key, effect.delay_ms + late_ms)
+                continue
             match effect:
-                case SetTimer():
-                    look_ms = self.routine.look_ms if effect.key == TICK else 0
-                    late_ms = self.world.random.randint(0, look_ms) if look_ms else 0
-                    self.timers.set(effect.key, effect.delay_ms + late_ms)
-                case CancelTimer():
-                    self.timers.cancel(effect.key)
                 case Send():
                     self.world.send(self, effect.request)
+                case CancelTimer():
+                    self.timers.cancel(effect.key)
                 case Disconnect():
                     self.connection += 1
                     moved = True
@@ -425,8 +429,10 @@ class Process:
         if not self.alive:
             return
         fetchable = self.machine.fetchable
-        if not self.reader.streams.keys() <= fetchable:
-            self.stop_reading([tp for tp in self.reader.streams if tp not in fetchable])
+        if fetchable is not self.fetchable:
+            self.fetchable = fetchable
+            if not self.reader.streams.keys() <= fetchable:
+                self.stop_reading([tp for tp in self.reader.streams if tp not in fetchable])
         if not self.starts:
             return
         owned, streams = self.machine.owned, self.world.records.streams
@@ -479,12 +485,9 @@ def harmless(event: Told) -> bool:
         return event.key == TICK
     if not isinstance(event, Responded):
         return False
-    match event.response:
-        case OffsetCommitResponse():
-            return True
-        case HeartbeatResponse():
-            return event.response.error_code is Error.NONE
-        case ConsumerGroupHeartbeatResponse():
-            return event.response.error_code is Error.NONE and event.response.assignment is None
-        case _:
-            return False
+    response = event.response
+    if isinstance(response, HeartbeatResponse):
+        return response.error_code is Error.NONE
+    if isinstance(response, ConsumerGroupHeartbeatResponse):
+        return response.error_code is Error.NONE and response.assignment is None
+    return isinstance(response, OffsetCommitResponse)

@@ -166,25 +166,27 @@ class Reader:
         done = self.speed * spent
         if done >= lag:
             self.lag = 0
-            self._reach({tp: stream.origin + stream.rate * now_ms for tp, stream in self.streams.items()})
+            self._catch_up(now_ms)
             return
         left = lag - done
         rest = 0
-        reached = {}
+        positions = self.positions
+        self.positions = reached = {}
         for tp, stream in self.streams.items():
             end = stream.origin + stream.rate * now_ms
-            stays = (end - self.positions[tp]) * left // lag
+            stays = (end - positions[tp]) * left // lag
             rest += stays
-            reached[tp] = end - stays
-        self.lag = rest
-        self._reach(reached)
-
-    def _reach(self, reached: dict[TopicPartition, int]) -> None:
-        for tp, position in reached.items():
-            stream = self.streams[tp]
+            reached[tp] = position = end - stays
             if position > stream.read:
                 stream.read = position
-        self.positions = reached
+        self.lag = rest
+
+    def _catch_up(self, now_ms: int) -> None:
+        self.positions = reached = {}
+        for tp, stream in self.streams.items():
+            reached[tp] = position = stream.origin + stream.rate * now_ms
+            if position > stream.read:
+                stream.read = position
 
     def _look(self, now_ms: int) -> None:
         self.since_ms = now_ms

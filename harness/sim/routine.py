@@ -23,7 +23,7 @@ from protocol_v2.messages import ConsumerGroupHeartbeatRequest
 if TYPE_CHECKING:
     from harness.sim.process import Process
 
-COMMIT_TIMERS = (("poll",), ("offsets",))
+COMMIT_TIMERS = frozenset({("poll",), ("offsets",)})
 """What the members of the two protocols call the timer of their auto-commits."""
 
 
@@ -72,7 +72,8 @@ class Routine:
 
     def drift_ms(self, steps: int, at_most_ms: int) -> int:
         """Where a random walk ends, drawn from whole numbers only: the sum of a few dice is nearly normal."""
-        dice = sum(self.process.world.random.getrandbits(10) for _ in range(3)) - 3 * 512
+        draw = self.process.world.random.getrandbits
+        dice = draw(10) + draw(10) + draw(10) - 3 * 512
         return max(-at_most_ms, min(dice * steps * self.look_ms * 29 // 51_200, at_most_ms))
 
     @property
@@ -101,13 +102,14 @@ class Routine:
     def leap(self, from_ms: int, to_ms: int) -> None:
         """The kernel has leapt; heartbeats and commits that were passed over are counted, and the last commit made."""
         process = self.process
-        self.last_on_the_way = [(connection, at_ms + to_ms - from_ms) for connection, at_ms in self.last_on_the_way]
+        ahead_ms = to_ms - from_ms
+        (out, out_ms), (back, back_ms) = self.last_on_the_way
+        self.last_on_the_way = [(out, out_ms + ahead_ms), (back, back_ms + ahead_ms)]
         process.timers.leap(to_ms, self.shift_of)
         if self.moves:
             process.machine.leap(self.beats_ms, self.commits_ms)
-        process.world.routine(
-            self.heartbeat or self.first_heartbeat(), self.beats_ms // process.machine.heartbeat_interval_ms
-        )
+        beats = self.beats_ms // process.machine.heartbeat_interval_ms
+        process.world.routine(self.heartbeat or self.first_heartbeat(), beats)
         if not process.reader.streams or not process.reader.rate:
             return
         if process.application.commits_after_processing:

@@ -5,7 +5,14 @@ Counted    what grows: names, ids, embedded metadata, lists of partitions. Fixed
 
 from __future__ import annotations
 
-from protocol_v1.messages import JoinGroupRequest, OffsetCommitRequest, OffsetFetchRequest, Request, SyncGroupRequest
+from protocol_v1.messages import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    OffsetCommitRequest,
+    OffsetFetchRequest,
+    Request,
+    SyncGroupRequest,
+)
 from protocol_v2.messages import ConsumerGroupHeartbeatRequest
 
 HEADER = 24
@@ -14,6 +21,8 @@ HEADER = 24
 
 def request_bytes(request: Request) -> int:
     size = HEADER + len(request.client_id or "") + len(getattr(request, "member_id", "")) + 24
+    if isinstance(request, HeartbeatRequest):
+        return size
     match request:
         case JoinGroupRequest():
             size += sum(len(protocol.name) + len(protocol.metadata) + 4 for protocol in request.protocols)

@@ -280,9 +280,11 @@ class World:
         return accepted
 
     def committed(self, name: str, offsets: Mapping[TopicPartition, int], at_ms: int) -> None:
+        streams = self.records.streams
         for tp, offset in offsets.items():
-            if tp in self.records.streams:
-                self.records.streams[tp].committed = offset
+            stream = streams.get(tp)
+            if stream is not None:
+                stream.committed = offset
         if self.trace.is_watched:
             partitions, committed = offsets_by_topic(offsets)
             self.trace.whisper(at_ms, "durable", member=name, partitions=partitions, offsets=committed)

@@ -14,30 +14,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from protocol_v1.light import light
 from protocol_v1.messages import Request, Response
 
 TimerKey: TypeAlias = tuple[str, ...]
 """What the timer is for, then whom it concerns: ("session", group id, member id), ("join", group id)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class Reply:
     request: Request
     response: Response
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class SetTimer:
     key: TimerKey
     delay_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class CancelTimer:
     key: TimerKey
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class Append:
     append_id: int
     records: tuple[Any, ...]

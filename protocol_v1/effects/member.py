@@ -21,6 +21,7 @@ from typing import ClassVar, TypeAlias
 from assignors.model import Topic
 from protocol_v1.effects import CancelTimer, SetTimer, TimerKey
 from protocol_v1.errors import Error
+from protocol_v1.light import light
 from protocol_v1.messages import Request, Response
 
 TopicPartition: TypeAlias = tuple[str, int]
@@ -91,7 +92,7 @@ class CommitOutcome(Enum):
 # What a member is told
 
 
-@dataclass(frozen=True, slots=True)
+@light()
 class Poll:
     """The application enters poll(). It is inside, and the network is served, until PollReturned or a Raise."""
 
@@ -144,7 +145,7 @@ class Close:
     timeout_ms: int = 30_000
 
 
-@dataclass(frozen=True, slots=True)
+@light()
 class Responded:
     request: Request
     response: Response
@@ -162,7 +163,7 @@ class MetadataChanged:
     topics: Mapping[str, Topic]
 
 
-@dataclass(frozen=True, slots=True)
+@light()
 class TimerFired:
     key: TimerKey
 
@@ -185,7 +186,7 @@ Told: TypeAlias = (
 # What a member wants done, and what it tells
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class Send:
     """To the coordinator; FindCoordinator goes to any broker."""
 
@@ -218,7 +219,7 @@ class Raise:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class Committed:
     offsets: Offsets
     outcome: CommitOutcome
@@ -226,7 +227,7 @@ class Committed:
     """Who wanted it: prepare, interval, close, commitSync or commitAsync."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class Fetched:
     """Where to go on from; -1 where nothing was committed, and the application's reset policy decides."""
 
@@ -238,7 +239,7 @@ class Closed:
     pass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class Moved:
     state: str
     event: str
