@@ -68,6 +68,11 @@ class Checker:
 
     def on_reads(self, fact: Fact) -> None:
         name, now_ms = fact["member"], fact["t"]
+        if "removed" in fact:
+            self.outside.add(name)
+            for tp in flat(fact["partitions"]):
+                self.ledger(tp).readers[name] = 0
+            return
         self.outside.discard(name)
         for topic, indexes in fact["partitions"].items():
             for index, start in zip(indexes, fact["from"][topic], strict=True):

@@ -439,14 +439,17 @@ class Process:
         self.starts = {tp: offset for tp, offset in self.starts.items() if tp in owned}
         new = sorted(tp for tp in self.starts if tp in fetchable and tp not in self.reader.streams and tp in streams)
         if new:
-            self.world.about_to_read(self, new)
+            is_member = self.world.about_to_read(self, new)
             offsets = {tp: self.starts.pop(tp) for tp in new}
             self.reader.start([(streams[tp], offset) for tp, offset in offsets.items()], self.now_ms)
             self.batches.ahead += [
                 (tp, poison) for tp in new for poison in self.world.poison.get(tp, ()) if poison.offset >= offsets[tp]
             ]
             partitions, start = offsets_by_topic(offsets)
-            self.world.trace.tell(self.now_ms, "reads", member=self.name, partitions=partitions, **{"from": start})
+            removed = {} if is_member else {"removed": True}
+            self.world.trace.tell(
+                self.now_ms, "reads", member=self.name, partitions=partitions, **{"from": start}, **removed
+            )
             self.batches.go_on()
 
     def stop_reading(self, gone: Sequence[TopicPartition]) -> None:

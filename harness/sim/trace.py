@@ -5,7 +5,8 @@ event        something of the timeline happens
 process      a member's process: started, closing, closed, killed, paused, resumed, cut off, connected, stalled, failed
 group        what the coordinator says the group is now, in which generation or epoch, and why
 callback     onPartitionsRevoked, -Lost, -Assigned, when it begins
-reads        from now on this process reads these partitions, from these offsets on
+reads        from now on this process reads these partitions, from these offsets on; `removed` where the coordinator no
+             longer counts it
 stops        it no longer does; the offsets it had reached
 committed    a process hears that its offsets were committed (those of the auto-commit's interval are left out)
 durable      not kept: offsets were made durable

@@ -295,18 +295,20 @@ class World:
     def routine(self, request: Request, times: int) -> None:
         self.broker.requests.add(request, times)
 
-    def about_to_read(self, process: Process, partitions: Sequence[TopicPartition]) -> None:
-        """Say who else reads them without being in the group any more."""
+    def about_to_read(self, process: Process, partitions: Sequence[TopicPartition]) -> bool:
+        """Say who else reads them without being in the group any more. False: it is this one that has been removed, and
+        heard where to begin before it heard of that; anybody may ask for the offsets of a classic group."""
         self.removed.discard(id(process))
-        if not any(self.records.streams[tp].readers for tp in partitions):
-            return
+        coordinator = self.broker.coordinator
+        if coordinator is None or not any(self.records.streams[tp].readers for tp in partitions):
+            return True
         for other in self.processes.values():
             if other is process or id(other) in self.removed or other.reader.streams.keys().isdisjoint(partitions):
                 continue
-            coordinator = self.broker.coordinator
-            if coordinator is not None and not self.build.knows(coordinator, other.machine):
+            if not self.build.knows(coordinator, other.machine):
                 self.removed.add(id(other))
                 self.trace.tell(self.kernel.now_ms, "removed", member=other.name)
+        return self.build.knows(coordinator, process.machine)
 
     # The coordinator's broker
 

@@ -29,6 +29,15 @@ def test_random_scenarios_break_no_invariant(first: int) -> None:
     assert not wrong, "\n\n".join(wrong)
 
 
+def test_who_hears_where_to_begin_before_it_hears_that_it_was_removed_reads_as_a_stranger() -> None:
+    """On a lossy network the answer about offsets may outlive the session; anybody may ask for those of a classic group."""
+    number = 2954
+    assert run(number, SEED) is None
+    random = Random(f"{SEED}/{number}")
+    facts = simulate(random_scenario(random), random.choice(STRATEGIES), number).facts
+    assert [fact["member"] for fact in facts if fact["fact"] == "reads" and "removed" in fact] == ["m-4"]
+
+
 # The same run, again and elsewhere
 
 SAME_RUNS = [(number, strategy) for number, strategy in enumerate(STRATEGIES[::2], start=900)]
