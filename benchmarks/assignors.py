@@ -63,10 +63,15 @@ def grid() -> Iterator[Cell]:
 
 
 def growth() -> Iterator[tuple[str, list[Cell]]]:
-    """Partitions grow, members stay: the slope of time over partitions, both logarithmic, is the exponent."""
+    """Partitions grow, members stay: the slope of time over partitions, both logarithmic, is the exponent.
+
+    Everybody has more partitions than there are members, so that one who joins takes some from all of them at every
+    size: otherwise it would be the number of those who give that grows.
+    """
     for strategy in STRATEGIES:
         for change in ("full", "join"):
-            yield f"{strategy} {change}", [Cell(strategy, 500, 100, n, change=change) for n in (20, 80, 320, 1280)]
+            cells = [Cell(strategy, 100, 100, n, change=change) for n in (200, 800, 3_200, 12_800)]
+            yield f"{strategy} {change}", cells
     for strategy in ("classic/cooperative-sticky", "consumer/uniform"):
         cells = [Cell(strategy, 200, 50, n, shape="overlapping", change="join") for n in (10, 40, 160)]
         yield f"{strategy} join, overlapping", cells
