@@ -29,6 +29,7 @@ from assignors.server_groups import (
 )
 
 Shares = dict[str, Sequence[int]]
+Spans = Sequence[tuple[int, int]]
 MAX_KNOWN = 64
 """Subscriptions whose order of topics is kept."""
 
@@ -59,22 +60,20 @@ class UniformAssignor:
 
 def assign_homogeneous(group: Group, order: Sequence[str]) -> Assignment:
     members = group.members
-    ids, topics = walk_over_topics(group, members[order[0]].topics)
+    walk = walk_over_topics(group, members[order[0]].topics)
+    ids, topics, spans, total = walk.ids, walk.topics, walk.spans, walk.total
     layout = group.layout
     held = held_shares(layout, order, members)
     if held is None:
         layout = widened(group)
+        spans = spans_of(layout, group.layout.counts, topics)
         held = held_shares(layout, order, members)
         if held is None:
             raise AssignorError("a member claims a partition with a negative number", path="group.members")
     if len(topics) < len(layout.names):
         held = Held(only_topics(layout, topics, held.shares), origin=None)
     shares = held.shares
-    starts, counts = layout.starts, group.layout.counts
-    spans = [(starts[topic], starts[topic] + counts[topic]) for topic in topics]
     free, disjoint = free_partitions(spans, shares, held.origin)
-
-    total = sum(end - start for start, end in spans)
 
     def split_share(member_id: str, quota: int) -> tuple[list[int], list[int]]:
         # An answer of ours lists partitions ascending, whatever order they were given in; a caller's own mapping is
@@ -105,17 +104,33 @@ def assign_homogeneous(group: Group, order: Sequence[str]) -> Assignment:
     return Assignment(layout, numbers, complete=complete)
 
 
-def walk_over_topics(group: Group, subscription: tuple[str, ...]) -> tuple[list[Uuid], list[int]]:
-    """All topic ids, and the subscribed topics in the order in which the broker walks them. Both stay as they are while
-    topics and subscriptions do, and with a thousand topics they would be most of the work."""
-    known = group.layout.known
-    if subscription not in known:
-        if len(known) >= MAX_KNOWN:
-            known.clear()
+class Walk(NamedTuple):
+    """What stays as it is while topics and subscriptions do; with a thousand topics it would be most of the work."""
+
+    ids: list[Uuid]
+    """Of all topics."""
+    topics: list[int]
+    """Those subscribed to, in the order in which the broker walks them."""
+    spans: Spans
+    total: int
+
+
+def walk_over_topics(group: Group, subscription: tuple[str, ...]) -> Walk:
+    layout = group.layout
+    walk: Walk | None = layout.known.get(subscription)
+    if walk is None:
+        if len(layout.known) >= MAX_KNOWN:
+            layout.known.clear()
         ids = topic_ids(group)
-        known[subscription] = ids, subscribed_in_java_order(group, subscription, ids)
-    walk: tuple[list[Uuid], list[int]] = known[subscription]
+        topics = subscribed_in_java_order(group, subscription, ids)
+        total = sum([layout.counts[topic] for topic in topics])
+        walk = layout.known[subscription] = Walk(ids, topics, spans_of(layout, layout.counts, topics), total)
     return walk
+
+
+def spans_of(layout: Layout, counts: Sequence[int], topics: Sequence[int]) -> Spans:
+    """The numbers of each topic's partitions that exist: from, and up to."""
+    return [(layout.starts[topic], layout.starts[topic] + counts[topic]) for topic in topics]
 
 
 def held_shares(layout: Layout, order: Sequence[str], members: Mapping[str, Member]) -> Held | None:
@@ -151,9 +166,7 @@ def only_topics(layout: Layout, topics: Sequence[int], held: Shares) -> Shares:
     return result
 
 
-def free_partitions(
-    spans: Sequence[tuple[int, int]], held: Shares, origin: Assignment | None
-) -> tuple[Sequence[int], bool]:
+def free_partitions(spans: Spans, held: Shares, origin: Assignment | None) -> tuple[Sequence[int], bool]:
     """What nobody holds, topic by topic, and whether what is held is held once."""
     in_use = list(map(id, filter(None, held.values())))
     if not in_use:
@@ -170,7 +183,7 @@ def free_partitions(
     return free, len(claimed) == sum(map(len, held.values()))
 
 
-def in_spans(numbers: Sequence[int], spans: Sequence[tuple[int, int]]) -> list[int]:
+def in_spans(numbers: Sequence[int], spans: Spans) -> list[int]:
     ordered = sorted(numbers)
     result: list[int] = []
     if ordered:

@@ -30,7 +30,7 @@ def test_random_scenarios_break_no_invariant(first: int) -> None:
 
 
 def test_who_hears_where_to_begin_before_it_hears_that_it_was_removed_reads_as_a_stranger() -> None:
-    """On a lossy network the answer about offsets may outlive the session, and anybody may ask for a classic group's."""
+    """On a lossy network the answer about offsets may outlive the session; anybody may ask for a classic group's."""
     number = 2954
     assert run(number, SEED) is None
     random = Random(f"{SEED}/{number}")
