@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import pytest
 
+from assignors.model import Group, Member, Topic
 from tests.conformance.differential import ORACLES, Mismatch, compare_large, compare_random, shrink
-from tests.conformance.java_oracle import why_not
+from tests.conformance.java_oracle import java_answers, why_not
 
 REASON = why_not()
 pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
@@ -38,3 +39,19 @@ def test_a_large_group_that_lives_on_gets_the_same_assignments_from_us_as_from_j
     compared, mismatches = compare_large(strategy, seed=1, count=LARGE)
     assert not mismatches, smallest(mismatches)
     assert compared == LARGE
+
+
+def test_javas_sticky_gives_partitions_twice_when_its_leader_does_not_know_what_others_claim() -> None:
+    """Why a simulated group can have two readers of one partition (tests/harness/random_scenarios.py, gives_twice)."""
+    everything = ("t0", "t1", "t2")
+    members = {
+        "m-4-5": Member(everything, {"t0": [5], "t1": [2, 4], "t2": [2]}, 3, claim_generation=3),
+        "m-3-3": Member(everything, {"t0": [4], "t1": [1, 3, 6], "t2": [1]}, 3, claim_generation=3),
+        "m-1-6": Member(("t0",), {"t0": [0, 1, 2, 6]}, 3, claim_generation=3),
+    }
+    known_to_the_leader = {"t0": Topic(8), "t1": Topic(3), "t2": Topic(3)}
+    (answer,) = java_answers([("classic/sticky", Group(known_to_the_leader, members), True)])
+    assert isinstance(answer, dict)
+    given = [place for share in answer.values() for place in set(share)]
+    twice = sorted({place for place in given if given.count(place) > 1})
+    assert twice == [("t0", 4), ("t0", 5), ("t0", 6), ("t2", 1), ("t2", 2)]

@@ -198,7 +198,16 @@ def broken(scenario: Scenario, strategy: str, seed: int) -> Broken | None:
 
 
 def explained(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    return stays_unseen(scenario, strategy, found) or rebalances_for_ever(scenario, strategy, found)
+    return any(reason(scenario, strategy, found) for reason in (stays_unseen, rebalances_for_ever, gives_twice))
+
+
+def gives_twice(scenario: Scenario, strategy: str, found: Broken) -> bool:
+    """Kafka 4.3.1's own: a leader whose metadata is older than the claims of others sees partitions claimed that do not
+    exist for it, and where subscriptions differ AbstractStickyAssignor then gives some partitions to two members. The
+    group of run 4267, put to Java's class, has the same answer (tests/conformance/test_against_java.py)."""
+    differ = len({(one.topics, one.pattern) for one in scenario.members}) > 1
+    grows = any(isinstance(one, AddPartitions | CreateTopic) for one in scenario.timeline)
+    return found.invariant == "one owner" and strategy.startswith("classic/sticky") and differ and grows
 
 
 def rebalances_for_ever(scenario: Scenario, strategy: str, found: Broken) -> bool:
