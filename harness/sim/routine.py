@@ -90,7 +90,9 @@ class Routine:
             case HeartbeatRequest():
                 self.heartbeat = request
                 return True
-            case ConsumerGroupHeartbeatRequest(topic_partitions=None) if request.member_epoch > 0:
+            case ConsumerGroupHeartbeatRequest(
+                topic_partitions=None, subscribed_topic_names=None, subscribed_topic_regex=None
+            ) if request.member_epoch > 0:
                 self.heartbeat = request
                 return process.machine.settled
             case OffsetCommitRequest():

@@ -38,6 +38,11 @@ def test_who_hears_where_to_begin_before_it_hears_that_it_was_removed_reads_as_a
     assert [fact["member"] for fact in facts if fact["fact"] == "reads" and "removed" in fact] == ["m-4"]
 
 
+def test_no_leap_passes_over_a_heartbeat_that_tells_of_another_subscription() -> None:
+    """Nothing else happens, and whoever sends it has nothing more on its mind: it must be heard all the same."""
+    assert run(6727, SEED) is None
+
+
 # The same run, again and elsewhere
 
 SAME_RUNS = [(number, strategy) for number, strategy in enumerate(STRATEGIES[::2], start=900)]
