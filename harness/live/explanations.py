@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 
 from harness.scenario.model import AddPartitions, Crash, CreateTopic, Pause, Restart, RollingRestart, Scenario
 from harness.scenario.strategy_lists import parse_strategies
@@ -72,9 +73,20 @@ def new_partitions_are_noticed_late(case: Case) -> bool:
 
 
 def everybody_watches_metadata(case: Case) -> bool:
-    members = len(case.scenario.members)
-    within = case.live <= case.high + members - 1
-    return case.is_classic and case.has(AddPartitions, CreateTopic) and case.measure == "rebalances" and within
+    """The first of them to notice is enough, so it is sooner; and each of them may want a rebalance of its own."""
+    within = case.live < case.low
+    if case.measure == "rebalances":
+        within = case.live <= case.high + len(case.scenario.members) - 1
+    told = case.measure in ("rebalances", "unowned_s", "settle_mean_s")
+    return case.is_classic and case.has(AddPartitions, CreateTopic) and told and within
+
+
+def heartbeats_run_on(case: Case) -> bool:
+    """A rebalance is noticed up to a heartbeat's interval sooner, and one member's share waits so much less for it."""
+    interval_s = case.scenario.client.get("heartbeat.interval.ms", MemberConfig().heartbeat_interval_ms) / 1_000
+    share = ceil(sum(topic.partitions for topic in case.scenario.topics) / len(case.scenario.members))
+    allowed = {"unowned_s": share * interval_s * case.steps, "settle_mean_s": interval_s}
+    return case.is_classic and case.measure in allowed and case.low - allowed[case.measure] <= case.live < case.low
 
 
 def joins_once_a_second(case: Case) -> bool:
@@ -103,8 +115,15 @@ REASONS = (
     ),
     Reason(
         "metadata watchers",
-        "in librdkafka every member rejoins when it notices new partitions, in Java only the leader",
+        "in librdkafka every member rejoins when it notices new partitions, and the first is enough; in Java only the "
+        "leader does",
         everybody_watches_metadata,
+    ),
+    Reason(
+        "heartbeat clock",
+        "librdkafka's heartbeats go on in their rhythm through a rebalance, Java's begin anew with each: so the next "
+        "one is noticed up to heartbeat.interval.ms sooner",
+        heartbeats_run_on,
     ),
     Reason(
         "join interval",

@@ -60,11 +60,19 @@ def test_a_reason_explains_only_its_own_scenarios() -> None:
     assert case("add_partitions", "rebalances", [1, 1, 1], 2).startswith("metadata watchers")
     assert case("add_partitions", "rebalances", [1, 1, 1], 2, "consumer/uniform").startswith(UNEXPLAINED)
     assert case("add_partitions", "rebalances", [1, 1, 1], 9).startswith(UNEXPLAINED)
+    assert case("add_partitions", "unowned_s", [9.0, 40.0, 60.0], 5.0).startswith("metadata watchers")
+    assert case("add_partitions", "unowned_s", [9.0, 40.0, 60.0], 5.0, "consumer/uniform").startswith(UNEXPLAINED)
 
 
 def test_a_later_join_explains_more_time_and_never_less() -> None:
     assert case("rolling_restart", "unowned_s", [10.0, 11.0, 12.0], 20.0).startswith("join interval")
-    assert case("rolling_restart", "unowned_s", [10.0, 11.0, 12.0], 6.0).startswith(UNEXPLAINED)
+    assert case("rolling_restart", "unowned_s", [40.0, 41.0, 42.0], 20.0).startswith(UNEXPLAINED)
+
+
+def test_heartbeats_that_run_on_explain_less_time_but_no_more_than_one_interval_for_a_members_share() -> None:
+    assert case("pause", "unowned_s", [4.0, 4.0, 4.1], 2.9).startswith("heartbeat clock")
+    assert case("pause", "unowned_s", [8.0, 8.0, 8.1], 3.9).startswith(UNEXPLAINED)  # four partitions, a second each
+    assert case("pause", "unowned_s", [4.0, 4.0, 4.1], 2.9, "consumer/uniform").startswith(UNEXPLAINED)
 
 
 def test_a_session_that_a_member_knows_to_be_over_spares_one_batch_after_a_long_standstill() -> None:
