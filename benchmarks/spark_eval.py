@@ -1,6 +1,6 @@
 """`python -m benchmarks.spark_eval`: what Spark adds to a sweep, and what a second core brings.
 
-Cores      the same runs with local[1] and with local[2]
+Cores      the same runs, of five members and 24 partitions, with local[1] and with local[2]
 Overhead   the same runs in a plain multiprocessing pool of two, beside local[2]; both without starting up
 Size       runs per second of a small, a middle and a large scenario
 Growth     1,000, 10,000 and 100,000 runs of a minute with two members: cost per run
@@ -25,6 +25,7 @@ from spark_eval.sweep_file import Sweep, read_sweep
 
 STRATEGIES = ("classic/range", "classic/cooperative-sticky", "consumer/uniform", "consumer/uniform+static")
 SIZES = {"small": (3, 12), "middle": (10, 60), "large": (40, 400)}
+USUAL = (5, 24)
 
 
 def sweep_of(members: int, partitions: int, runs: int, minutes: int = 10) -> Sweep:
@@ -69,7 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=2_000)
     options = parser.parse_args()
-    sweep = sweep_of(*SIZES["small"], options.runs)
+    sweep = sweep_of(*USUAL, options.runs)
     runs = len(cells_of(sweep)) * len(sweep.strategies) * len(sweep.seeds)
     pool = with_pool(sweep, 2)
     two, alone = with_spark(sweep, 2), with_spark(sweep, 1)

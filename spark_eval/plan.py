@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-LEAST_MS, MOST_MS = 300.0, 3_000.0
-"""Of predicted cost. Spark spends some 20 ms on a task; and the longer one is, the longer a core waits for the last."""
-TASKS_PER_CORE = 50
+LEAST_MS, MOST_MS = 1_000.0, 3_000.0
+"""Of predicted cost. A core is idle for some 0.1 s between two tasks; and the longer one is, the longer a core waits for
+the last."""
+TASKS_PER_CORE = 12
 
 
 @dataclass(frozen=True, slots=True)
