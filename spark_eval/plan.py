@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 LEAST_MS, MOST_MS = 1_000.0, 3_000.0
-"""Of predicted cost. A core is idle for some 0.1 s between two tasks; and the longer one is, the longer a core waits for
-the last."""
+"""Of predicted cost. A core idles for some 0.1 s between two tasks; and the longer one is, the longer it waits for the
+last."""
 TASKS_PER_CORE = 12
 
 
