@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import comb
 from typing import Any
 
 CONFIDENCE = 0.95
@@ -32,14 +31,15 @@ class Interval:
 @lru_cache
 def cut(runs: int, confidence: float = CONFIDENCE) -> tuple[int, float]:
     """How many values to leave out at each end, and the confidence that the rest then has."""
-    out, tail = 0, 0
+    out, tail, ways = 0, 0, 1
     best = (0, 1 - 2 / 2**runs)
     while 2 * out < runs:
-        tail += comb(runs, out)
+        tail += ways
         held = 1 - 2 * tail / 2**runs
         if held < confidence:
             break
         best = (out, held)
+        ways = ways * (runs - out) // (out + 1)
         out += 1
     return best
 

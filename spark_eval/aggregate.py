@@ -29,15 +29,16 @@ def scored(results: DataFrame, weights: Mapping[str, float]) -> DataFrame:
     return results.where("error is null").select("*", F.expr(f"round({total}, 3)").alias("cost"))
 
 
-def cuts(runs: DataFrame, most: int) -> DataFrame:
-    """How many values an interval of the median leaves out at each end, for every number of values there may be."""
-    rows = [(count, cut(count)[0]) for count in range(1, most + 1)]
-    return runs.sparkSession.createDataFrame(rows, "count int, leave int")
+def cuts(counted: DataFrame) -> DataFrame:
+    """How many values an interval of the median leaves out at each end, for every number of values there is."""
+    sizes = [row[0] for row in counted.selectExpr("runs - failed").distinct().collect()]
+    rows = [(size, cut(size)[0]) for size in sizes if size]
+    return counted.sparkSession.createDataFrame(rows, "count int, leave int")
 
 
-def with_interval(frame: DataFrame, values: str, name: str, most: int) -> DataFrame:
+def with_interval(frame: DataFrame, values: str, name: str, left_out: DataFrame) -> DataFrame:
     """`name`, `name`_low and `name`_high from a column of sorted values."""
-    held = F.broadcast(cuts(frame, most))
+    held = F.broadcast(left_out)
     return (
         frame.join(held, F.size(values) == held["count"])
         .withColumns(
@@ -51,13 +52,15 @@ def with_interval(frame: DataFrame, values: str, name: str, most: int) -> DataFr
     )
 
 
-def by_strategy(results: DataFrame, weights: Mapping[str, float], strategies: Sequence[str], seeds: int) -> DataFrame:
+def by_strategy(results: DataFrame, weights: Mapping[str, float], strategies: Sequence[str]) -> DataFrame:
     """One row for each cell and strategy."""
     spark = results.sparkSession
     runs = scored(results, weights)
     order = spark.createDataFrame(list(enumerate(strategies)), "listed int, strategy string")
-    costs = with_interval(quantiles(runs), "all_costs", "cost", seeds)
-    counted = counts(results).join(costs, ["cell_id", "strategy"], "left").join(F.broadcast(order), "strategy")
+    counted = counts(results)
+    left_out = cuts(counted)
+    costs = with_interval(quantiles(runs), "all_costs", "cost", left_out)
+    counted = counted.join(costs, ["cell_id", "strategy"], "left").join(F.broadcast(order), "strategy")
     ranked = spark.sql(
         """
         select *, case when failed = 0 then row_number() over (
@@ -67,7 +70,7 @@ def by_strategy(results: DataFrame, weights: Mapping[str, float], strategies: Se
         counted=counted,
     )
     sound = ranked.where("failed = 0").select("cell_id", "strategy", "place")
-    more = with_interval(differences(runs, sound), "all_differences", "more", seeds)
+    more = with_interval(differences(runs, sound), "all_differences", "more", left_out)
     keys = ["cell_id", "strategy"]
     whole = ranked.join(wins(runs, sound), keys, "left").join(more, keys, "left").join(front(ranked), keys, "left")
     return whole.drop("listed").fillna({"wins": 0.0, "front": False})

@@ -37,7 +37,7 @@ def publish(spark: SparkSession, sweep: Sweep, cells: Sequence[Cell], folder: Fo
     results = folder.results()
     assert results is not None
     levels = spark.createDataFrame(levels_of(sweep, cells), "cell_id string, parameter string, level string")
-    table = by_strategy(results, sweep.weights, sweep.strategies, len(sweep.seeds)).persist()
+    table = by_strategy(results, sweep.weights, sweep.strategies).persist()
     table.coalesce(1).write.mode("overwrite").parquet(folder.at("table"))
     decided = sensitivity(results, sweep.weights, levels)
     data = table_json(sweep, cells, table, decided, spark.version)
