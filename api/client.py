@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from time import sleep
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
@@ -166,7 +166,7 @@ class Client:
             try:
                 return checked(self._http.request(**ask.arguments()))
             except ServiceError as error:
-                time.sleep(wait_before(error, left))
+                sleep(wait_before(error, left))
         raise AssertionError("the last try returns or raises")
 
     def assign(self, group: Json, *, strategy: str, optimum: bool = False) -> Answer:

@@ -71,7 +71,7 @@ def test_a_busy_service_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
         httpx.Response(503, json={"detail": "busy"}, headers={"retry-after": "2"}),
         httpx.Response(200, json={"a": 1}),
     ]
-    monkeypatch.setattr("api.client.time.sleep", waited.append)
+    monkeypatch.setattr("api.client.sleep", waited.append)  # its own name: other threads sleep as well
     with Client("http://nowhere") as lab:
         monkeypatch.setattr(lab._http, "request", lambda **_: answers.pop(0))
         assert lab.ask(Ask("GET", "/")) == {"a": 1}
