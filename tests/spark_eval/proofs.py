@@ -63,8 +63,8 @@ class Proofs:
         return self.rows(out)
 
     def rows(self, out: str) -> Rows:
-        waves = sorted((self.folder / out / "runs").iterdir())
-        assert all((wave / "_SUCCESS").exists() for wave in waves)
+        """Of all waves that are whole."""
+        waves = [wave.parent for wave in sorted((self.folder / out).glob("runs/*/_SUCCESS"))]
         files = [str(file) for wave in waves for file in sorted(wave.glob("*.parquet"))]
         rows: Rows = pyarrow.dataset.dataset(files).to_table().to_pylist()
         return sorted(rows, key=lambda row: str(row["run_id"]))
@@ -78,6 +78,9 @@ class Proofs:
             assert process.poll() is None, "the sweep was over before anything could be killed: take more --seeds"
             assert time.monotonic() < ends
             time.sleep(0.1)
+        done = len(self.rows(out))
+        assert done < self.runs, f"all {done} runs were done before anything could be killed: take more --seeds"
+        print(f"  {done:,} of {self.runs:,} runs are done", flush=True)
         return process
 
     def same(self, out: str, rows: Rows) -> None:
@@ -164,7 +167,7 @@ def executors_of(driver: int) -> list[int]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=40)
+    parser.add_argument("--seeds", type=int, default=240)
     parser.add_argument("--only", choices=PROOFS)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
