@@ -14,11 +14,14 @@ from assignors.json_contract import ContractError
 from harness.recommend.decision_table import DecisionTable, read_table
 from harness.recommend.evidence import evidence
 from harness.scenario.reading import parse_scenario
+from spark_eval.default_table import default_table
 from spark_eval.report.page import table_page
+from spark_eval.sweep_file import load_sweep
 from tests.harness.test_report import NASTY, Outline, browser, opened  # noqa: F401 - a fixture
 from tests.spark_eval.small_sweeps import SCENARIO
 
 ROOT = Path(__file__).parents[2]
+SWEEPS = ROOT / "examples" / "sweeps"
 STRATEGIES = ["classic/range", "consumer/uniform"]
 FEATURES = {
     "members": 2.0, "partitions": 4.0, "restarts": 1.0, "crashes": 0.0, "scaled": 0.0, "downtime_s": 5.0,
@@ -161,6 +164,31 @@ def test_outside_it_says_why(table: DecisionTable, change: dict[str, Any], said:
     assert "live simulation" in found.summary
 
 
+def test_the_published_table_is_of_the_sweep_that_is_kept_beside_its_page() -> None:
+    table = default_table()
+    assert table is not None
+    sweep = load_sweep(SWEEPS / "small_groups.yaml")
+    known = table.data["provenance"]
+    assert (known["sweep_id"], known["failed"]) == (sweep.sweep_id, 0)
+    assert known["runs"] == len(table.cells) * len(sweep.strategies) * len(sweep.seeds) >= 50_000
+    command = "rebalance-lab sweep report spark_eval/data/decision_table.json --html"
+    assert (SWEEPS / "small_groups.html").read_text("utf-8") == table_page(table, command=command)
+
+
+def test_a_small_group_finds_itself_in_the_published_table() -> None:
+    table = default_table()
+    assert table is not None
+    restart = {"at": "1h", "rolling restart": {"downtime": "5s", "gap": "10s"}}
+    crash = {"at": "2h", "restart": {"members": "consumer-1", "downtime": "5s", "kill": True}}
+    members = {"consumer": {"count": 3, "topics": "orders", "record": "20ms"}}
+    topics = {"orders": {"partitions": 12, "rate": "60/s"}}
+    scenario = {"name": "like it", "duration": "3h", "topics": topics, "members": members, "timeline": [restart, crash]}
+    found = evidence(parse_scenario(scenario), table)
+    assert found.outside is None
+    assert {cell.parameters["a restart takes"] for cell, _ in found.near} == {"5s"}
+    assert all(cell.runs == 350 for cell, _ in found.near)
+
+
 def test_what_is_no_table_is_one_line() -> None:
     with pytest.raises(ContractError, match=r"x\.json: is no decision table"):
         read_table('{"format": "something"}', "x.json")
@@ -171,3 +199,4 @@ def test_the_wheel_holds_what_the_page_is_made_of(tmp_path: Path) -> None:
     (built,) = hatchling.WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     names = set(zipfile.ZipFile(built).namelist())
     assert {"spark_eval/report/page.html", "spark_eval/report/extra.css", "spark_eval/job.py"} <= names
+    assert "spark_eval/data/decision_table.json" in names
