@@ -37,8 +37,8 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.session.timeZone": "UTC",
     "spark.python.worker.reuse": "true",
-    # The work is Python's. A JVM that compiles as little as it can is up in half the time; but every wave brings classes
-    # of its own, and what such a JVM reserves for them by itself is full after ten minutes.
+    # The work is Python's. A JVM that compiles as little as it can is up in half the time; but every wave brings
+    # classes of its own, and what such a JVM reserves for them by itself is full after ten minutes.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m",
     # Driver and executors find each other by address where the host's name does not resolve.
     "spark.driver.bindAddress": LOOPBACK,
