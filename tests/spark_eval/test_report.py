@@ -6,12 +6,13 @@ import json
 import zipfile
 from copy import deepcopy
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
 
 from assignors.json_contract import ContractError
-from harness.recommend.decision_table import DecisionTable, read_table
+from harness.recommend.decision_table import Cell, DecisionTable, read_table
 from harness.recommend.evidence import evidence
 from harness.scenario.reading import parse_scenario
 from spark_eval.default_table import default_table
@@ -22,6 +23,7 @@ from tests.spark_eval.small_sweeps import SCENARIO
 
 ROOT = Path(__file__).parents[2]
 SWEEPS = ROOT / "examples" / "sweeps"
+PARAMETERS = {"restart": "a restart takes", "session": "client.session.timeout.ms", "state": "state"}
 STRATEGIES = ["classic/range", "consumer/uniform"]
 FEATURES = {
     "members": 2.0, "partitions": 4.0, "restarts": 1.0, "crashes": 0.0, "scaled": 0.0, "downtime_s": 5.0,
@@ -173,6 +175,32 @@ def test_the_published_table_is_of_the_sweep_that_is_kept_beside_its_page() -> N
     assert known["runs"] == len(table.cells) * len(sweep.strategies) * len(sweep.seeds) >= 50_000
     command = "rebalance-lab sweep report spark_eval/data/decision_table.json --html"
     assert (SWEEPS / "small_groups.html").read_text("utf-8") == table_page(table, command=command)
+
+
+def test_what_the_readme_says_of_the_published_table_is_in_it() -> None:
+    table = default_table()
+    assert table is not None
+    static, uniform = "classic/cooperative-sticky+static", "consumer/uniform"
+
+    def won(strategy: str, *, clearly: bool = False, **where: str) -> int:
+        return sum(cell.winner == strategy and (cell.is_clear or not clearly) for cell in among(**where))
+
+    def among(**where: str) -> list[Cell]:
+        named = {PARAMETERS[name]: value for name, value in where.items()}
+        return [cell for cell in table.cells if named.items() <= cell.parameters.items()]
+
+    def typical(strategy: str, **where: str) -> str:
+        return f"{median(cell.of(strategy)['cost'][0] for cell in among(**where)):,.0f}"
+
+    wins = [(one, won(one), won(one, clearly=True)) for one in ("classic/cooperative-sticky", static, uniform)]
+    assert [counts for _, *counts in wins] == [[49, 44], [38, 36], [24, 19]]
+    assert (won(static, restart="5s"), len(among(restart="5s")), won(static)) == (36, 48, 36 + 2)
+    worst = {"restart": "60s", "session": "45s", "state": "none"}
+    figures = [typical(static, **worst), typical(uniform, **worst)]
+    figures += [typical(one, session=session) for one in ("classic/range", uniform) for session in ("45s", "10s")]
+    assert figures == ["2,657", "541", "858", "403", "580", "580"]
+    said = (ROOT / "README.md").read_text("utf-8")
+    assert all(figure in said for figure in figures)
 
 
 def test_a_small_group_finds_itself_in_the_published_table() -> None:
