@@ -8,17 +8,19 @@ Start at   Broker.receive
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Protocol
 
 from harness.sim.kernel import Kernel, Timers
+from harness.sim.log import Log
+from harness.sim.parts import GROUP
 from harness.sim.sizes import request_bytes
 from harness.sim.trace import Trace
 from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
-from protocol_v1.effects.member import Offsets
-from protocol_v1.messages import Request, Response
+from protocol_v1.effects.member import Offsets, TopicPartition
+from protocol_v1.messages import OffsetFetchRequest, Request, Response
 from protocol_v1.records import OffsetCommit
 
 
@@ -29,7 +31,7 @@ class Coordinator(Protocol):
     def on_timer(self, key: TimerKey, now_ms: int) -> list[Effect]: ...
     def on_append(self, append_id: int, now_ms: int) -> list[Effect]: ...
     def update_topics(self, topics: Mapping[str, Any], now_ms: int) -> list[Effect]: ...
-    def load(self, records: Sequence[Any], now_ms: int) -> list[Effect]: ...
+    def load(self, records: Iterable[Any], now_ms: int) -> list[Effect]: ...
 
 
 @dataclass(slots=True)
@@ -40,8 +42,11 @@ class Requests:
     def add(self, request: Request, times: int = 1) -> None:
         kind = kind_of(type(request).__name__)
         if times or kind not in self.count:
-            self.count[kind] += times
-            self.bytes[kind] += times * request_bytes(request)
+            self.add_sized(kind, request_bytes(request), times)
+
+    def add_sized(self, kind: str, size: int, times: int) -> None:
+        self.count[kind] += times
+        self.bytes[kind] += times * size
 
 
 @cache
@@ -76,7 +81,9 @@ class Broker:
         self._epoch = epoch
         self._committed = committed
         self._store = store
-        self.log: list[Any] = []
+        self.log = Log()
+        self._unwritten: dict[TopicPartition, tuple[int, int]] = {}
+        """Offsets that members at rest have committed, and when; records of them are made if somebody can see them."""
         self.requests = Requests()
         self.timers = Timers(kernel, self._on_timer)
         self.coordinator: Coordinator | None = None
@@ -92,6 +99,7 @@ class Broker:
         self._obey(self.coordinator.load(self.log, self._kernel.now_ms))
 
     def die(self) -> None:
+        self._write(list(self._unwritten))
         self._life += 1
         self._appending.clear()
         self.timers.clear()
@@ -100,6 +108,8 @@ class Broker:
     def receive(self, request: Request) -> None:
         self.requests.add(request)
         if self.coordinator is not None:
+            if isinstance(request, OffsetFetchRequest) and self._unwritten:
+                self._write(asked_for(request, self._unwritten))
             self._serving = request
             self._obey(self.coordinator.handle(request, self._kernel.now_ms))
             self._serving = None
@@ -109,30 +119,37 @@ class Broker:
         assert self.coordinator is not None
         appends = [effect for effect in self.coordinator.handle(request, at_ms) if isinstance(effect, Append)]
         for append in appends:
-            self.log += append.records
+            self.log.append(append.records)
             self.coordinator.on_append(append.append_id, at_ms)
             self._accepted(append, request, at_ms)
         return bool(appends)
 
-    def store(self, group_id: str, name: str, offsets: Offsets, at_ms: int) -> None:
+    def store(self, name: str, offsets: Offsets, at_ms: int) -> None:
         """A commit of a member at rest, which nothing could refuse: without the request."""
-        records = [
-            OffsetCommit(
-                group=group_id,
-                topic=topic,
-                partition=partition,
-                offset=offset,
-                leader_epoch=-1,
-                metadata="",
-                commit_timestamp=at_ms,
-                expire_timestamp=None,
-            )
-            for (topic, partition), offset in offsets.items()
-        ]
-        assert self.coordinator is not None
-        self.log += records
-        self._store(self.coordinator, records)
+        self._unwritten.update({tp: (offset, at_ms) for tp, offset in offsets.items()})
         self._committed(name, offsets, at_ms)
+
+    def _write(self, partitions: Iterable[TopicPartition]) -> None:
+        if self.coordinator is None:
+            return
+        records = []
+        for topic, partition in partitions:
+            offset, at_ms = self._unwritten.pop((topic, partition), (None, 0))
+            if offset is not None:
+                records.append(
+                    OffsetCommit(
+                        group=GROUP,
+                        topic=topic,
+                        partition=partition,
+                        offset=offset,
+                        leader_epoch=-1,
+                        metadata="",
+                        commit_timestamp=at_ms,
+                        expire_timestamp=None,
+                    )
+                )
+        self.log.append(records)
+        self._store(self.coordinator, records)
 
     def flush(self) -> None:
         """Whatever is being appended is durable at once: before a leap, which would carry it into another time."""
@@ -141,10 +158,12 @@ class Broker:
 
     def update_topics(self, topics: Mapping[str, Any]) -> None:
         if self.coordinator is not None:
+            self._write(list(self._unwritten))
             self._obey(self.coordinator.update_topics(topics, self._kernel.now_ms))
 
     def _on_timer(self, key: TimerKey) -> None:
         if self.coordinator is not None:
+            self._write(list(self._unwritten))
             self._obey(self.coordinator.on_timer(key, self._kernel.now_ms))
 
     def _obey(self, effects: Sequence[Effect]) -> None:
@@ -163,11 +182,13 @@ class Broker:
 
     def _accepted(self, append: Append, request: Request | None, now_ms: int) -> None:
         """Commits count from when they are durable, whenever the member hears of it."""
-        offsets = {
-            (record.topic, record.partition): record.offset
-            for record in append.records
-            if isinstance(record, OffsetCommit)
-        }
+        offsets = {}
+        for record in append.records:
+            if isinstance(record, OffsetCommit):
+                tp = record.topic, record.partition
+                offsets[tp] = record.offset
+                if tp in self._unwritten and self._unwritten[tp][1] <= record.commit_timestamp:
+                    del self._unwritten[tp]
         if offsets and request is not None:
             self._committed(request.client_id, offsets, now_ms)
 
@@ -187,6 +208,12 @@ class Broker:
         if life == self._life and append_id in self._appending:
             assert self.coordinator is not None
             append, request = self._appending.pop(append_id)
-            self.log += append.records
+            self.log.append(append.records)
             self._accepted(append, request, self._kernel.now_ms)
             self._obey(self.coordinator.on_append(append_id, self._kernel.now_ms))
+
+
+def asked_for(request: OffsetFetchRequest, known: Iterable[TopicPartition]) -> list[TopicPartition]:
+    asked = [topic for group in request.groups for topic in group.topics or ()]
+    everything = any(group.topics is None for group in request.groups)
+    return list(known) if everything else [(topic.name, index) for topic in asked for index in topic.partition_indexes]

@@ -74,6 +74,7 @@ class Strategies:
             settings=self.settings,
             stable=stable_classic if self.classic_only else stable_consumer,
             knows=knows,
+            will_accept=will_accept,
             epoch=epoch,
             store=store,
         )
@@ -170,3 +171,12 @@ def knows(coordinator: Any, machine: Machine) -> bool:
     if group is None or machine.member_id not in group.members:
         return False
     return not isinstance(group, ClassicGroup) or machine.epoch == group.generation_id
+
+
+def will_accept(coordinator: Any, machine: Machine) -> bool:
+    """Who has not heard of its own new epoch yet is better served with the real thing."""
+    group = group_in(coordinator)
+    if isinstance(group, ConsumerGroup):
+        member = group.members.get(machine.member_id)
+        return member is not None and member.current.member_epoch == machine.epoch
+    return knows(coordinator, machine)

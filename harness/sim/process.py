@@ -164,7 +164,8 @@ class Process:
         self.tell(Poll())
 
     def on_timer(self, key: TimerKey) -> None:
-        self.deliver(TimerFired(key))
+        if key != self.routine.commits_key or not self.routine.commit_at_rest():
+            self.deliver(TimerFired(key))
 
     def deliver(self, event: Told) -> None:
         """Something for the machine from outside; the application may have to come to its next poll first."""
@@ -179,8 +180,10 @@ class Process:
 
     def concerns(self, event: Told) -> bool:
         """Whether the application's thread has to do with it; an auto-commit wants to know how far it is."""
+        if not harmless(event):
+            return True
         due_ms = self.machine.auto_commit_at_ms
-        return not harmless(event) or (due_ms is not None and due_ms <= self.now_ms)
+        return due_ms is not None and due_ms <= self.now_ms and not self.routine.commit_at_rest()
 
     def come_to_poll(self) -> None:
         """The application is somewhere in a batch: if that is not over, say so, and poll when it is."""

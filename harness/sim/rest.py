@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harness.sim.world import World
 
 LOOK_AGAIN_MS = 1_000
+WORTH_A_LEAP_MS = 250
 
 
 class Rest:
@@ -39,8 +40,7 @@ class Rest:
         if quiet_ms < self.window_ms:
             self.plan_check(self.window_ms - quiet_ms)
         elif self.at_rest():
-            self.leap()
-            self.plan_check(1)
+            self.plan_check(self.leap())
         else:
             self.plan_check(LOOK_AGAIN_MS)
 
@@ -56,8 +56,9 @@ class Rest:
             )
         )
 
-    def leap(self) -> None:
-        """To the next thing that is not routine."""
+    def leap(self) -> int:
+        """To the next thing that is not routine. When to look again: after what happens there, or, if it is so near
+        that walking is cheaper than a leap of everybody, once it has happened."""
         world, now_ms = self.world, self.world.kernel.now_ms
         timers = world.broker.timers
         members = {process.machine.member_id: process for process in world.processes.values()}
@@ -68,8 +69,8 @@ class Rest:
 
         next_ms = world.kernel.next_ms(timers, stays)
         to_ms = world.until_ms if next_ms is None else min(next_ms, world.until_ms)
-        if to_ms <= now_ms:
-            return
+        if to_ms - now_ms < WORTH_A_LEAP_MS:
+            return to_ms - now_ms + 1
         for process in world.processes.values():
             process.routine.plan_leap(now_ms, to_ms)
 
@@ -88,3 +89,4 @@ class Rest:
         world.kernel.leap(to_ms, shifts)
         for process in world.processes.values():
             process.routine.leap(now_ms, to_ms)
+        return 1

@@ -1,6 +1,7 @@
 """What a process does when nothing happens, and how it is carried over a leap.
 
 Routine    heartbeats, and auto-commits of its interval: everything else means that something is going on
+Commits    an auto-commit of somebody at rest, which nothing can refuse or lose, is made at once and without messages
 Leap       both are put off by whole periods of their own; those passed over are counted, and the last commit is made.
            Heartbeats of classic members are a little late each time, so a leap also lets them drift
 Start at   Routine.leap
@@ -23,7 +24,8 @@ from protocol_v2.messages import ConsumerGroupHeartbeatRequest
 if TYPE_CHECKING:
     from harness.sim.process import Process
 
-COMMIT_TIMERS = frozenset({("poll",), ("offsets",)})
+CLASSIC_COMMITS: TimerKey = ("poll",)
+CONSUMER_COMMITS: TimerKey = ("offsets",)
 """What the members of the two protocols call the timer of their auto-commits."""
 
 
@@ -32,12 +34,14 @@ class Routine:
     process: Process
     look_ms: int = 0
     """How late its heartbeats may be, because its heartbeat thread looks at the clock only so often."""
+    commits_key: TimerKey = CONSUMER_COMMITS
     beats_ms: int = 0
     commits_ms: int = 0
     """By how much the leap that is being made puts off heartbeats, and auto-commits."""
     heartbeat: Request | None = None
-    commit: Request | None = None
-    """The last ones, to count those that a leap passes over."""
+    """The last one, to count those that a leap passes over."""
+    poll_ms: int = -1
+    """When the batch is over that an auto-commit waits for."""
     made_late: dict[TopicPartition, int] = field(default_factory=dict)
     """What was committed without a message, such as for the end of the last leap."""
     late_ms: int = -1
@@ -82,7 +86,7 @@ class Routine:
         return bool(self.beats_ms or self.commits_ms)
 
     def shift_of(self, key: TimerKey) -> int:
-        return self.commits_ms if key in COMMIT_TIMERS else self.beats_ms
+        return self.commits_ms if key == self.commits_key else self.beats_ms
 
     def is_routine(self, request: Request) -> bool:
         process = self.process
@@ -96,10 +100,27 @@ class Routine:
                 self.heartbeat = request
                 return process.machine.settled
             case OffsetCommitRequest():
-                self.commit = request
                 return process.machine.settled
             case _:
                 return False
+
+    def commit_at_rest(self) -> bool:
+        """See to an auto-commit that is due. False: there is none, or it is not as simple as that."""
+        process = self.process
+        due_ms, now_ms = process.machine.auto_commit_at_ms, process.now_ms
+        if due_ms is None or due_ms > now_ms or not self.at_rest or not process.world.will_accept(process):
+            return False
+        next_ms = process.batch_ends_ms() if self.poll_ms != now_ms else now_ms
+        if next_ms > now_ms:
+            self.poll_ms = next_ms
+        else:
+            process.reader.advance(now_ms)
+            self.made_late, self.late_ms = process.reader.offsets(), now_ms
+            process.world.committed_at_rest(process, self.made_late, now_ms)
+            next_ms = now_ms + process.application.auto_commit_interval_ms
+        process.machine.leap(0, next_ms - due_ms)
+        process.timers.set(self.commits_key, next_ms - now_ms)
+        return True
 
     def leap(self, from_ms: int, to_ms: int) -> None:
         """The kernel has leapt; heartbeats and commits that were passed over are counted, and the last commit made."""
@@ -123,9 +144,8 @@ class Routine:
             if process.reader.at_ms < last_ms <= to_ms:
                 process.reader.advance(last_ms)
                 self.made_late, self.late_ms = process.reader.offsets(), to_ms
-                process.world.committed_at_rest(process, self.made_late, last_ms)
                 commits = self.commits_ms // process.application.auto_commit_interval_ms
-                process.world.routine(self.commit or process.commit_of(self.made_late), commits)
+                process.world.committed_at_rest(process, self.made_late, last_ms, commits)
 
     def first_heartbeat(self) -> Request:
         """As it would have been sent, had there been time for one before the leap."""

@@ -5,6 +5,9 @@ Counted    what grows: names, ids, embedded metadata, lists of partitions. Fixed
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from protocol_v1.effects.member import TopicPartition
 from protocol_v1.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -19,8 +22,16 @@ HEADER = 24
 """Length, api, version, correlation id, and the client id's own length."""
 
 
+A_COMMIT = 20
+"""Index, offset, epoch, and metadata of no length."""
+
+
+def fixed_bytes(client_id: str, member_id: str) -> int:
+    return HEADER + len(client_id) + len(member_id) + 24
+
+
 def request_bytes(request: Request) -> int:
-    size = HEADER + len(request.client_id or "") + len(getattr(request, "member_id", "")) + 24
+    size = fixed_bytes(request.client_id or "", getattr(request, "member_id", ""))
     if isinstance(request, HeartbeatRequest):
         return size
     match request:
@@ -29,7 +40,7 @@ def request_bytes(request: Request) -> int:
         case SyncGroupRequest():
             size += sum(len(one.member_id) + len(one.assignment) + 4 for one in request.assignments)
         case OffsetCommitRequest():
-            size += sum(len(topic.name) + 4 + 20 * len(topic.partitions) for topic in request.topics)
+            size += sum(len(topic.name) + 4 + A_COMMIT * len(topic.partitions) for topic in request.topics)
         case OffsetFetchRequest():
             size += sum(
                 len(topic.name) + 4 + 4 * len(topic.partition_indexes)
@@ -40,3 +51,9 @@ def request_bytes(request: Request) -> int:
             size += sum(len(topic) + 2 for topic in request.subscribed_topic_names or ())
             size += sum(20 + 4 * len(one.partitions) for one in request.topic_partitions or ())
     return size
+
+
+def offset_commit_bytes(client_id: str, member_id: str, partitions: Collection[TopicPartition]) -> int:
+    """Of a request that is not made."""
+    names = sum([len(topic) + 4 for topic in {topic for topic, _ in partitions}])
+    return fixed_bytes(client_id, member_id) + names + A_COMMIT * len(partitions)

@@ -17,10 +17,12 @@ from harness.scenario.model import Callbacks, MemberSpec, Poison, Rate, Scenario
 from harness.sim.broker import Broker, Coordinator
 from harness.sim.kernel import Kernel
 from harness.sim.network import Wire
-from harness.sim.parts import GROUP, Machine, options
+from harness.sim.parts import Machine, options
 from harness.sim.process import Process
 from harness.sim.records import RECORD, Records, per_ms
 from harness.sim.rest import Rest
+from harness.sim.routine import CLASSIC_COMMITS
+from harness.sim.sizes import offset_commit_bytes
 from harness.sim.trace import Fact, Trace, by_topic, offsets_by_topic
 from protocol_v1.effects.member import (
     MetadataChanged,
@@ -68,6 +70,8 @@ class Build:
     """Whether the group is at rest as far as these members are concerned."""
     knows: Callable[[Coordinator, Machine], bool]
     """Whether this member is in the group as it is now."""
+    will_accept: Callable[[Coordinator, Machine], bool]
+    """Whether it may commit."""
     epoch: Callable[[Coordinator], int]
     """The group's generation or epoch."""
     store: Callable[[Coordinator, Sequence[OffsetCommit]], None]
@@ -247,6 +251,7 @@ class World:
         process = self.processes[name] = Process(name, spec, machine, options(settings), self, now_ms, instance_id)
         if isinstance(machine, ClassicMember):
             process.routine.look_ms = self.constants.heartbeat_look_ms
+            process.routine.commits_key = CLASSIC_COMMITS
         self.starts += 1
         self.disturbed()
         process.start(dict(self.topics))
@@ -289,8 +294,24 @@ class World:
             partitions, committed = offsets_by_topic(offsets)
             self.trace.whisper(at_ms, "durable", member=name, partitions=partitions, offsets=committed)
 
-    def committed_at_rest(self, process: Process, offsets: Mapping[TopicPartition, int], at_ms: int) -> None:
-        self.broker.store(GROUP, process.name, offsets, at_ms)
+    def will_accept(self, process: Process) -> bool:
+        """A commit of this process, if it is sent now: it will not be lost, nor refused."""
+        coordinator = self.broker.coordinator
+        return (
+            self.rest.allowed
+            and coordinator is not None
+            and not self.scenario.network.loss
+            and self.build.will_accept(coordinator, process.machine)
+        )
+
+    def committed_at_rest(
+        self, process: Process, offsets: Mapping[TopicPartition, int], at_ms: int, times: int = 1
+    ) -> None:
+        """The last of so many, all of the same partitions."""
+        self.broker.store(process.name, offsets, at_ms)
+        self.broker.requests.add_sized(
+            "OffsetCommit", offset_commit_bytes(process.name, process.machine.member_id, offsets), times
+        )
 
     def routine(self, request: Request, times: int) -> None:
         self.broker.requests.add(request, times)
