@@ -18,7 +18,9 @@ from protocol_v1.messages import OffsetCommitRequest, OffsetCommitRequestPartiti
 
 
 def note_positions(memory: MemberMemory, positions: Offsets) -> None:
-    memory.positions.update({tp: offset for tp, offset in positions.items() if tp in memory.owned})
+    if not positions.keys() <= memory.owned:
+        positions = {tp: offset for tp, offset in positions.items() if tp in memory.owned}
+    memory.positions.update(positions)
 
 
 def commit_async(turn: MemberTurn, offsets: Offsets, by: str) -> PendingCommit:

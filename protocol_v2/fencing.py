@@ -118,7 +118,11 @@ def owned_partitions(
     """The request's names as ids: the incarnation that the member holds, else the one that exists."""
     if listed is None:
         return None
-    held = {topic_name(topic_id): topic_id for topic_id, _ in (*current.assigned, *current.revoking)}
+    held: dict[str, str] = {}
+    last = None
+    for topic_id, _ in (*current.assigned, *current.revoking):
+        if topic_id != last:
+            held[topic_name(topic_id)] = last = topic_id
     owned: list[TopicPartition] = []
     for entry in listed:
         topic = image.topics.get(entry.topic_name)

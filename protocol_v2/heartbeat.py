@@ -64,7 +64,10 @@ def stay(turn: Turn, request: ConsumerGroupHeartbeatRequest) -> None:
     check_room(group, turn.config, request.member_id)
     member_id = request.member_id or turn.shard.new_member_id(request.client_id)
     records: list[GroupRecord] = []
-    member = member_of(turn, group, request, member_id, records)
+    member = member_of(group, request, member_id, records)
+    owned = owned_partitions(turn.shard.image, member.current, request.topic_partitions)
+    if request.member_epoch != JOIN_EPOCH:
+        check_member_epoch(member.current, request.member_epoch, owned)
     metadata = updated_metadata(group, member.metadata, request)
     former = group.static.get(request.instance_id) if request.instance_id is not None else None
     step = Step(
@@ -72,7 +75,7 @@ def stay(turn: Turn, request: ConsumerGroupHeartbeatRequest) -> None:
         group=group,
         member=member,
         metadata=metadata,
-        owned=owned_partitions(turn.shard.image, member.current, request.topic_partitions),
+        owned=owned,
         names_as_sent=request.subscribed_topic_names,
         replaces=former if former != member_id else None,
         records=records,
@@ -109,26 +112,17 @@ def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
 
 
 def member_of(
-    turn: Turn,
-    group: ConsumerGroup,
-    request: ConsumerGroupHeartbeatRequest,
-    member_id: str,
-    records: list[GroupRecord],
+    group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, member_id: str, records: list[GroupRecord]
 ) -> ConsumerMember:
     """Without an instance id even a static member takes the dynamic path."""
     joins = request.member_epoch == JOIN_EPOCH
     if request.instance_id is not None:
-        member = joining_static_member(
+        return joining_static_member(
             group, member_id, request.instance_id, takes_over=joins, classic=False, records=records
         )
-    elif joins:
-        member = group.members.get(member_id) or ConsumerMember(member_id, MemberMetadata())
-    else:
-        member = known_member(group, member_id)
-    if not joins:
-        owned = owned_partitions(turn.shard.image, member.current, request.topic_partitions)
-        check_member_epoch(member.current, request.member_epoch, owned)
-    return member
+    if joins:
+        return group.members.get(member_id) or ConsumerMember(member_id, MemberMetadata())
+    return known_member(group, member_id)
 
 
 def updated_metadata(

@@ -330,30 +330,33 @@ def deadlines(memory: MemberMemory, now_ms: int) -> dict[TimerKey, int]:
         found[REQUEST] = request_ms
     if not memory.coordinator_known and (lookup_ms := lookup_at(memory)) is not None:
         found[LOOKUP] = lookup_ms
-    later = [at_ms for at_ms in offset_deadlines(memory) if at_ms > now_ms]
-    if later:
-        found[OFFSETS] = min(later)
-    if (metadata_ms := metadata_deadline(memory, now_ms)) is not None:
-        found[METADATA] = metadata_ms
+    if (offsets_ms := first_after(now_ms, offset_deadlines(memory))) is not None:
+        found[OFFSETS] = offsets_ms
+    if memory.metadata_at_ms > now_ms and memory.state is RECONCILING and not memory.metadata_asked:
+        found[METADATA] = memory.metadata_at_ms
     if memory.closing is not None and memory.closing.left:
         found[CLOSE] = memory.closing.deadline_ms
     return found
 
 
+def first_after(now_ms: int, deadlines: list[int]) -> int | None:
+    first_ms = None
+    for at_ms in deadlines:
+        if at_ms > now_ms and (first_ms is None or at_ms < first_ms):
+            first_ms = at_ms
+    return first_ms
+
+
 def offset_deadlines(memory: MemberMemory) -> list[int]:
     """When a commit or a fetch would go on by itself, if nothing comes before."""
-    found = [pending.retry_at_ms for pending in memory.commits] if memory.coordinator_known else []
+    found = []
+    if memory.coordinator_known:
+        if memory.commits:
+            found += [pending.retry_at_ms for pending in memory.commits]
+        if memory.fetching is not None:
+            found.append(memory.fetching.retry_at_ms)
     if memory.sync_commit is not None and memory.sync_commit.deadline_ms is not None:
         found.append(memory.sync_commit.deadline_ms)
-    if memory.fetching is not None and memory.coordinator_known:
-        found.append(memory.fetching.retry_at_ms)
-    if memory.in_poll and memory.auto_commit_at_ms is not None and memory.positions:
+    if memory.auto_commit_at_ms is not None and memory.positions and memory.in_poll:
         found.append(memory.auto_commit_at_ms)
     return found
-
-
-def metadata_deadline(memory: MemberMemory, now_ms: int) -> int | None:
-    if memory.metadata_at_ms <= now_ms:
-        return None
-    waits = memory.state is MemberState.RECONCILING and not memory.metadata_asked
-    return memory.metadata_at_ms if waits else None

@@ -30,7 +30,9 @@ Then = Callable[[MemberTurn, CommitOutcome], None]
 
 
 def note_positions(memory: MemberMemory, positions: Offsets) -> None:
-    memory.positions.update({tp: offset for tp, offset in positions.items() if tp in memory.owned})
+    if not positions.keys() <= memory.owned:
+        positions = {tp: offset for tp, offset in positions.items() if tp in memory.owned}
+    memory.positions.update(positions)
 
 
 def commit(

@@ -65,7 +65,10 @@ def connection_lost(turn: MemberTurn) -> None:
 
 
 def request_deadline(memory: MemberMemory) -> int | None:
-    return min([sent.deadline_ms for sent in memory.in_flight.values()]) if memory.in_flight else None
+    """Of the request that was sent first: all are given the same time."""
+    for sent in memory.in_flight.values():
+        return sent.deadline_ms
+    return None
 
 
 def on_request_timeout(turn: MemberTurn) -> None:

@@ -210,7 +210,7 @@ class Process:
         return int(records * self.record_ms)
 
     def work_until(self, ends_ms: int) -> None:
-        self.tell(Poll(self.reader.offsets()))
+        """Where it is inside the batch the machine hears with the next poll."""
         self.tell(PollReturned())
         self.busy_for(ends_ms - self.now_ms)
 
