@@ -162,6 +162,11 @@ class Member:
     def auto_commit_at_ms(self) -> int | None:
         return self.memory.auto_commit_at_ms if self.memory.config.enable_auto_commit else None
 
+    def commits_in_poll(self, now_ms: int) -> bool:
+        """Whether poll() would commit by itself now: not in a rebalance."""
+        due_ms, memory = self.auto_commit_at_ms, self.memory
+        return due_ms is not None and due_ms <= now_ms and not memory.rejoin_needed and memory.join is None
+
     @property
     def subscribed_topics(self) -> frozenset[str]:
         return self.memory.subscribed.topics

@@ -145,6 +145,11 @@ class Member:
     def auto_commit_at_ms(self) -> int | None:
         return self.memory.auto_commit_at_ms if self.memory.config.enable_auto_commit else None
 
+    def commits_in_poll(self, now_ms: int) -> bool:
+        """Whether poll() would commit by itself now: not while one that it has begun is under way."""
+        due_ms = self.auto_commit_at_ms
+        return due_ms is not None and due_ms <= now_ms and not self.memory.auto_commit_under_way
+
     @property
     def subscribed_topics(self) -> frozenset[str]:
         return self.memory.subscribed.topics

@@ -180,10 +180,7 @@ class Process:
 
     def concerns(self, event: Told) -> bool:
         """Whether the application's thread has to do with it; an auto-commit wants to know how far it is."""
-        if not harmless(event):
-            return True
-        due_ms = self.machine.auto_commit_at_ms
-        return due_ms is not None and due_ms <= self.now_ms and not self.routine.commit_at_rest()
+        return not harmless(event) or (self.machine.commits_in_poll(self.now_ms) and not self.routine.commit_at_rest())
 
     def come_to_poll(self) -> None:
         """The application is somewhere in a batch: if that is not over, say so, and poll when it is."""
