@@ -219,6 +219,7 @@ def take(turn: MemberTurn, event: Told) -> None:
             enter_poll(turn, event)
         case PollReturned():
             memory.polling = False
+            note_positions(memory, event.positions)
             memory.poll_at_ms = turn.now_ms + turn.config.max_poll_interval_ms
         case CallbackDone():
             if memory.then is None:

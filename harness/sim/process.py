@@ -207,8 +207,7 @@ class Process:
         return int(records * self.record_ms)
 
     def work_until(self, ends_ms: int) -> None:
-        """Where it is inside the batch the machine hears with the next poll."""
-        self.tell(PollReturned())
+        self.tell(PollReturned(self.reader.offsets()))
         self.busy_for(ends_ms - self.now_ms)
 
     def busy_for(self, ms: int) -> None:

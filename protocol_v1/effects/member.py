@@ -100,9 +100,12 @@ class Poll:
     """How far the application has consumed: what an auto-commit commits. Absent partitions keep what they had."""
 
 
-@dataclass(frozen=True, slots=True)
+@light()
 class PollReturned:
     """The application is busy with records; max.poll.interval counts from here."""
+
+    positions: Offsets = field(default_factory=dict)
+    """How far it has consumed, as with Poll."""
 
 
 @dataclass(frozen=True, slots=True)
