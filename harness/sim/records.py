@@ -31,7 +31,7 @@ class Stream:
         self.origin = -rate * now_ms
         """What was written at time 0 if the present rate had always been: written(t) = origin + rate * t."""
         self.read = 0
-        """The highest position that anybody has processed."""
+        """The highest position that anybody has left it at."""
         self.committed = 0
         """In records."""
         self.readers = 0
@@ -97,7 +97,7 @@ class Records:
 class Reader:
     """One process's reading. `speed` is what it can do in a millisecond; it stands still while not `running`."""
 
-    __slots__ = ("_records", "at_ms", "lag", "positions", "rate", "running", "since_ms", "speed", "streams")
+    __slots__ = ("_level", "_positions", "_records", "at_ms", "lag", "rate", "running", "since_ms", "speed", "streams")
 
     def __init__(self, records: Records, record_ms: float, now_ms: int) -> None:
         self._records = records
@@ -107,25 +107,38 @@ class Reader:
         """When its present way of going on began: where its batches are counted from."""
         self.running = True
         self.streams: dict[TopicPartition, Stream] = {}
-        self.positions: dict[TopicPartition, int] = {}
+        self._positions: dict[TopicPartition, int] = {}
+        self._level = False
+        """It is where the writers are at `at_ms`; its positions are looked at when somebody asks."""
         self.rate = 0
         self.lag = 0
         """Of all its partitions, at `at_ms`."""
 
+    @property
+    def positions(self) -> dict[TopicPartition, int]:
+        if self._level:
+            now_ms = self.at_ms
+            self._positions = {tp: stream.origin + stream.rate * now_ms for tp, stream in self.streams.items()}
+            self._level = False
+        return self._positions
+
     def start(self, starts: Iterable[tuple[Stream, int]], now_ms: int) -> None:
         """`starts`: partitions, and the record to begin with."""
         self.advance(now_ms)
+        positions = self.positions
         for stream, record in starts:
             self._records.taken(stream)
             self.streams[stream.tp] = stream
-            self.positions[stream.tp] = record * RECORD
+            positions[stream.tp] = record * RECORD
         self._look(now_ms)
 
     def stop(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
         self.advance(now_ms)
+        positions = self.positions
         for tp in partitions:
-            self._records.dropped(self.streams.pop(tp))
-            del self.positions[tp]
+            stream = self.streams.pop(tp)
+            stream.read = max(stream.read, positions.pop(tp))
+            self._records.dropped(stream)
         self._look(now_ms)
 
     def set_running(self, running: bool, now_ms: int) -> None:
@@ -150,48 +163,46 @@ class Reader:
 
     def offsets(self) -> dict[TopicPartition, int]:
         """How many whole records of each partition are done with, at `at_ms`."""
-        return {tp: position // RECORD for tp, position in self.positions.items()}
+        if self._level:
+            now_ms = self.at_ms
+            return {tp: (stream.origin + stream.rate * now_ms) // RECORD for tp, stream in self.streams.items()}
+        return {tp: position // RECORD for tp, position in self._positions.items()}
 
     def advance(self, now_ms: int) -> None:
         spent = now_ms - self.at_ms
         if spent <= 0:
             return
-        self.at_ms = now_ms
         if not self.streams:
+            self.at_ms = now_ms
             return
         lag = self.lag + self.rate * spent
-        if not self.running:
-            self.lag = lag
-            return
-        done = self.speed * spent
+        done = self.speed * spent if self.running else 0
         if done >= lag:
-            self.lag = 0
-            self._catch_up(now_ms)
+            self.lag, self._level = 0, True
+        else:
+            self._fall_behind(now_ms, lag, done)
+        self.at_ms = now_ms
+
+    def _fall_behind(self, now_ms: int, lag: int, done: int) -> None:
+        positions = self.positions
+        if not done:
+            self.lag = lag
             return
         left = lag - done
         rest = 0
-        positions = self.positions
-        self.positions = reached = {}
+        self._positions = reached = {}
         for tp, stream in self.streams.items():
             end = stream.origin + stream.rate * now_ms
             stays = (end - positions[tp]) * left // lag
             rest += stays
-            reached[tp] = position = end - stays
-            if position > stream.read:
-                stream.read = position
+            reached[tp] = end - stays
         self.lag = rest
-
-    def _catch_up(self, now_ms: int) -> None:
-        self.positions = reached = {}
-        for tp, stream in self.streams.items():
-            reached[tp] = position = stream.origin + stream.rate * now_ms
-            if position > stream.read:
-                stream.read = position
 
     def _look(self, now_ms: int) -> None:
         self.since_ms = now_ms
         self.rate = 0
         self.lag = 0
+        positions = self.positions
         for stream in self.streams.values():
             self.rate += stream.rate
-            self.lag += stream.origin + stream.rate * now_ms - self.positions[stream.tp]
+            self.lag += stream.origin + stream.rate * now_ms - positions[stream.tp]
