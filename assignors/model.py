@@ -237,7 +237,7 @@ class Assignment(Mapping[str, Mapping[str, Sequence[int]]]):
         return f"Assignment({ {member: dict(share) for member, share in self.items()} })"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Group:
     """What an assignor sees. Members stand in their order of arrival: Java's answers depend on it."""
 
@@ -246,9 +246,14 @@ class Group:
     _layout: Layout | None = field(default=None, repr=False, compare=False)
     _hash_order: Sequence[str] | None = field(default=None, init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "topics", MappingProxyType(dict(self.topics)))
-        object.__setattr__(self, "members", MappingProxyType(dict(self.members)))
+    def __init__(
+        self, topics: Mapping[str, Topic], members: Mapping[str, Member], _layout: Layout | None = None
+    ) -> None:
+        """By hand, as Member's."""
+        _set_group_topics(self, MappingProxyType(dict(topics)))
+        _set_group_members(self, MappingProxyType(dict(members)))
+        _set_layout(self, _layout)
+        _set_hash_order(self, None)
 
     @property
     def layout(self) -> Layout:
@@ -272,10 +277,10 @@ class Group:
     def with_members(self, members: Mapping[str, Member]) -> Group:
         """The same topics under other members, the layout kept; topics that are frozen already are not copied again."""
         group = object.__new__(Group)
-        object.__setattr__(group, "topics", self.topics)
-        object.__setattr__(group, "members", MappingProxyType(dict(members)))
-        object.__setattr__(group, "_layout", self.layout)
-        object.__setattr__(group, "_hash_order", None)
+        _set_group_topics(group, self.topics)
+        _set_group_members(group, MappingProxyType(dict(members)))
+        _set_layout(group, self.layout)
+        _set_hash_order(group, None)
         return group
 
     def after(self, assignment: Mapping[str, Mapping[str, Sequence[int]]], generation: int) -> Group:
@@ -291,6 +296,11 @@ class Group:
                 for member_id, member in self.members.items()
             }
         )
+
+
+_set_group_topics, _set_group_members, _set_layout, _set_hash_order = (
+    vars(Group)[name].__set__ for name in Group.__slots__
+)
 
 
 def owned_numbers(layout: Layout, member: Member) -> Sequence[int] | None:

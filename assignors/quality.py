@@ -82,7 +82,7 @@ def quality(
     moves = _moves(group, owner, subscribers)
     matches, known_racks = _rack_matches(group, owner)
     low, high = min(counts, default=0), max(counts, default=0)
-    load_skew, load_spread = _load(group, shares)
+    load_skew, load_spread = skew_and_spread(group, shares)
     return Quality(
         members=len(shares),
         partitions=partitions,
@@ -277,7 +277,8 @@ def _rack_matches(group: Group, owner: list[int]) -> tuple[int, int]:
     return matches, known
 
 
-def _load(group: Group, shares: Sequence[Sequence[int]]) -> tuple[float | None, float | None]:
+def skew_and_spread(group: Group, shares: Sequence[Sequence[int]]) -> tuple[float | None, float | None]:
+    """Of the load, as in Quality."""
     known = known_loads(group)
     if known is None or not shares:
         return None, None

@@ -82,9 +82,8 @@ class Conversation(Stage[Member, Coordinator]):
 
     def at_rest(self) -> bool:
         """Everybody has what the group's one generation gave it, and nothing is under way."""
-        if any(client.member.memory.closing is not None for client in self.live):
-            return False
-        return classic_at_rest(self.group, [client.member for client in self.live])
+        members = [client.member for client in self.live]
+        return classic_at_rest(self.group, members) and not any_closes(members)
 
     def __str__(self) -> str:
         generation = self.group.generation_id if self.group is not None else 0
@@ -154,21 +153,20 @@ class MixedConversation(Stage[AnyMember, ConsumerCoordinator]):
 
     def at_rest(self) -> bool:
         """Everybody has arrived at the group's target, and knows it."""
-        if any(client.member.memory.closing is not None for client in self.live):
-            return False
         members = [client.member for client in self.live]
         group = self.group
+        if any_closes(members):
+            return False
         if group is None:
             return all(isinstance(one, Member) for one in members) and classic_at_rest(
                 self.classic, [one for one in members if isinstance(one, Member)]
             )
-        there = {id_of(member) for member in members}
-        away = {one.member_id for one in group.members.values() if one.current.stepped_out}
-        if set(group.members) - away != there:
+        if group.members and group.group_epoch != group.assignment_epoch:
             return False
-        return all(arrived(group, member) for member in members) and (
-            not group.members or group.group_epoch == group.assignment_epoch
-        )
+        away = {one.member_id for one in group.members.values() if one.current.stepped_out}
+        if group.members.keys() - away != {id_of(member) for member in members}:
+            return False
+        return all(arrived(group, member) for member in members)
 
     def __str__(self) -> str:
         if self.group is not None or self.classic is None:
@@ -212,18 +210,22 @@ def shown(head: str, clients: Iterable[Client[Any]]) -> str:
     return "  ".join([head, *(f"{client.name}: {partitions_shown(client.owned)}".rstrip() for client in clients)])
 
 
-# At rest
+# At rest: asked after every event, so what is quickly seen comes first
+
+
+def any_closes(members: Iterable[AnyMember]) -> bool:
+    return any(member.memory.closing is not None for member in members)
 
 
 def classic_at_rest(group: ClassicGroup | None, members: Sequence[Member]) -> bool:
     if group is None:
         return not members
+    if members and group.state is not State.STABLE:
+        return False
     absent = {id for instance, id in group.static.items() if instance not in map(instance_of, members)}
     if set(group.members) - absent != {member.generation.member_id for member in members}:
         return False
-    return not members or (
-        group.state is State.STABLE and all(member.settled for member in members) and one_generation(members)
-    )
+    return not members or (all(member.settled for member in members) and one_generation(members))
 
 
 def one_generation(members: Sequence[Member]) -> bool:
@@ -233,14 +235,15 @@ def one_generation(members: Sequence[Member]) -> bool:
 def arrived(group: ConsumerGroup, member: AnyMember) -> bool:
     """At the target epoch on both sides, with the same partitions."""
     current = group.members[id_of(member)].current
-    held = {(topic_name(topic), number) for topic, number in current.assigned}
+    if not current.is_reconciled_to(group.assignment_epoch):
+        return False
     if isinstance(member, Member):
         there = member.settled and member.generation.generation_id == group.assignment_epoch
     else:
         memory = member.memory
         acknowledged = member.state is ConsumerMemberState.STABLE and memory.heartbeats.in_flight is None
         there = acknowledged and memory.coordinator_known and member.member_epoch == group.assignment_epoch
-    return there and current.is_reconciled_to(group.assignment_epoch) and held == member.owned
+    return there and member.owned == {(topic_name(topic), number) for topic, number in current.assigned}
 
 
 def id_of(member: AnyMember) -> str:

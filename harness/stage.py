@@ -113,7 +113,7 @@ class Stage(ABC, Generic[M, C]):
         self.topics = {name: Topic(partitions) for name, partitions in topics.items()}
         self.latency_ms = latency_ms
         self.now_ms = 0
-        self.heap: list[tuple[int, int, Callable[[], None]]] = []
+        self.heap: list[tuple[int, int, Callable[[], object]]] = []
         self.numbers = count()
         self.clients: dict[str, Client[M]] = {}
         self.requests: dict[int, tuple[Client[M], int, Request]] = {}
@@ -185,29 +185,36 @@ class Stage(ABC, Generic[M, C]):
 
     # Time
 
-    def after(self, delay_ms: int, action: Callable[[], None]) -> None:
+    def after(self, delay_ms: int, action: Callable[[], object]) -> None:
         heappush(self.heap, (self.now_ms + delay_ms, next(self.numbers), action))
 
     def set_timer(self, timers: Timers, timer: SetTimer, fire: Callable[[TimerKey], None]) -> None:
         """A timer that is set again, or cancelled, no longer has its token in `timers`."""
         token = timers[timer.key] = object()
 
-        def due() -> None:
-            if timers.get(timer.key) is token:
-                del timers[timer.key]
-                fire(timer.key)
+        def due() -> bool:
+            if timers.get(timer.key) is not token:
+                return False
+            del timers[timer.key]
+            fire(timer.key)
+            return True
 
         self.after(timer.delay_ms, due)
 
     def until(self, at_ms: int, done: Callable[[], bool] = lambda: False) -> bool:
-        """Let everything happen that is due by then, or until it is done."""
-        while not done():
-            if not self.heap or self.heap[0][0] > at_ms:
+        """Let everything happen that is due by then, or until it is done: asked once an instant, where something has
+        happened in it. A good part of what falls due are timers that have been set again since."""
+        heap, happened = self.heap, True
+        while True:
+            if happened and not (heap and heap[0][0] <= self.now_ms):
+                if done():
+                    return True
+                happened = False
+            if not heap or heap[0][0] > at_ms:
                 self.now_ms = max(self.now_ms, at_ms)
                 return False
-            self.now_ms, _, action = heappop(self.heap)
-            action()
-        return True
+            self.now_ms, _, action = heappop(heap)
+            happened |= action() is not False
 
     def run(self, delay_ms: int) -> Self:
         self.until(self.now_ms + delay_ms)

@@ -1,17 +1,16 @@
 """Answers for groups in a process of its own: elsewhere.py starts main() there.
 
 Given      on the command line a class as `package.module:Class`, where a class is all there is to it, or nothing; then
-           a target and its promises. One JSON line per question: {"packed": [..]} for many of the search's groups, in
-           this order, each as the hexadecimal text of crossing.pack; or {"group": {..}}
-Returns    one JSON line per question: {"digests": [..], "assignor_s": ..}, or {"digest": .., "answer": ..}; where there
-           is no answer the digest is null
+           a target and its promises. One line per question (crossing.to_line): {"packed": [..]} for many of the
+           search's groups, in this order, each as crossing.pack makes it; or {"group": {..}}, the group as JSON has it
+Returns    one line per question: {"digests": [..], "assignor_s": ..}, or {"digest": .., "answer": ..}; where there is
+           no answer the digest is None
 Imports    little: starting up is most of what this process costs. The kit itself is imported for a question about one
            group, which most checks end without, and for targets that are more than a class
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -20,17 +19,17 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from assignors.testing.crossing import digest, materialised, unpack
+from assignors.testing.crossing import digest, from_line, materialised, to_line, unpack
 
 if TYPE_CHECKING:
     from assignors.testing.subject import Subject
 
 
-def digests_of(make: Callable[[], Any], packed: list[str]) -> dict[str, Any]:
+def digests_of(make: Callable[[], Any], packed: list[bytes]) -> dict[str, Any]:
     spent_s = 0.0
     digests: list[int | None] = []
     for each in packed:
-        group = unpack(bytes.fromhex(each))
+        group = unpack(each)
         try:
             instance = make()
             started = time.perf_counter()
@@ -68,17 +67,17 @@ def loaded() -> Subject:
 
 
 def main() -> None:
-    out = os.fdopen(os.dup(1), "w")
+    out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the class prints must not mix with the answers
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a person stops the parent, which kills this process
     subject: Subject | None = None
-    for line in sys.stdin:
-        question = json.loads(line)
+    for line in sys.stdin.buffer:
+        question = from_line(line)
         if "packed" in question:
             told = digests_of(found(sys.argv[1]) if sys.argv[1] else loaded().make, question["packed"])
         else:
             subject = subject or loaded()
             with subject.watched():
                 told = answer_of(subject, question["group"])
-        out.write(json.dumps(told) + "\n")
+        out.write(to_line(told))
         out.flush()

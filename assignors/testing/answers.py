@@ -15,8 +15,6 @@ from typing import Any
 from assignors.model import NOBODY, Group, Layout
 
 Answer = Mapping[str, Mapping[str, Sequence[int]]]
-Held = list[tuple[str, int, int]]
-"""Topic, position of the member, and how many partitions of that topic it was given."""
 
 
 class Broken(Exception):
@@ -48,20 +46,16 @@ class NotApplicable(Exception):
 class Placed:
     """A valid answer: `owner[number]` is the position of the member that holds the partition, or NOBODY."""
 
-    __slots__ = ("answer", "counts", "held", "owner", "view", "withheld")
+    __slots__ = ("answer", "counts", "owner", "view", "withheld")
 
-    def __init__(self, view: View, owner: list[int], answer: Answer, withheld: list[int], held: Held) -> None:
+    def __init__(self, view: View, owner: list[int], counts: list[int], answer: Answer, withheld: list[int]) -> None:
         self.view = view
         self.owner = owner
+        self.counts = counts
+        """How many partitions each member was given."""
         self.answer = answer
         self.withheld = withheld
         """Partitions of subscribed topics that nobody was given."""
-        self.held = held
-        """How many of a topic's partitions a member has: a triple for every share of a topic."""
-        counts = [0] * len(view.ids)
-        for _, position, count in held:
-            counts[position] += count
-        self.counts = counts
 
     def shares(self) -> dict[str, dict[str, list[int]]]:
         """As plain mappings, every member present, partitions ascending: what the members own afterwards."""
@@ -152,9 +146,10 @@ class View:
         if type(answer) is not dict and not isinstance(answer, Mapping):
             self._wrong(answer, f"returned a {type(answer).__name__}, not a mapping of member to topics")
         owner = [NOBODY] * self.ground.layout.total
-        held: Held = []
+        counts = [0] * len(self.ids)
+        position_of = self.position
         for member_id, share in answer.items():
-            position = self.position.get(member_id) if isinstance(member_id, str) else None
+            position = position_of.get(member_id) if isinstance(member_id, str) else None
             if position is None:
                 if isinstance(member_id, str) and isinstance(share, Mapping) and not any(share.values()):
                     continue
@@ -162,17 +157,16 @@ class View:
             if type(share) is not dict and not isinstance(share, Mapping):
                 kind = type(share).__name__
                 self._wrong(answer, f"gives {member_id!r} a {kind}, not a mapping of topic to partitions")
-            self._place_share(answer, owner, position, share, held)
-        placed = Placed(self, owner, answer, [], held)
-        if sum(placed.counts) != self.readable:
+            counts[position] += self._place_share(answer, owner, position, share)
+        placed = Placed(self, owner, counts, answer, [])
+        if sum(counts) != self.readable:
             placed.withheld = self._withheld(owner)
             self._check_withheld(answer, placed.withheld, may_withhold=may_withhold)
         return placed
 
-    def _place_share(
-        self, answer: Answer, owner: list[int], position: int, share: Mapping[Any, Any], held: Held
-    ) -> None:
-        topics = self.topics_of[position]
+    def _place_share(self, answer: Answer, owner: list[int], position: int, share: Mapping[Any, Any]) -> int:
+        """Returns how many partitions these are."""
+        topics, held = self.topics_of[position], 0
         for topic, partitions in share.items():
             if type(partitions) is not list:
                 self._check_sequence(answer, position, topic, partitions)
@@ -185,18 +179,14 @@ class View:
                 continue
             start, count = span
             for partition in partitions:
-                if type(partition) is not int:
-                    kind = type(partition).__name__
-                    which = f"partition {shown(partition)} of {topic!r}"
-                    self._wrong(answer, f"gives {self.ids[position]!r} {which}: a {kind}")
-                if not 0 <= partition < count:
-                    has = f"which has {count} partition{'s' * (count != 1)}"
-                    self._wrong(answer, f"gives {self.ids[position]!r} {topic}-{shown(partition)} of a topic {has}")
+                if type(partition) is not int or not 0 <= partition < count:
+                    self._wrong_partition(answer, position, topic, partition, count)
                 number = start + partition
                 if owner[number] != NOBODY:
                     self._wrong_twice(answer, number, owner[number], position)
                 owner[number] = position
-            held.append((topic, position, len(partitions)))
+            held += len(partitions)
+        return held
 
     def _check_sequence(self, answer: Answer, position: int, topic: object, partitions: object) -> None:
         member_id = self.ids[position]
@@ -235,6 +225,14 @@ class View:
         exists = topic in self.group.topics
         why = "did not subscribe to" if exists else "cannot read: that topic does not exist"
         self._wrong(answer, f"gives {self.ids[position]!r} {topic}-{partition}, which it {why}")
+
+    def _wrong_partition(self, answer: Answer, position: int, topic: str, partition: object, count: int) -> None:
+        whom = repr(self.ids[position])
+        if type(partition) is not int:
+            kind = type(partition).__name__
+            self._wrong(answer, f"gives {whom} partition {shown(partition)} of {topic!r}: a {kind}")
+        has = f"which has {count} partition{'s' * (count != 1)}"
+        self._wrong(answer, f"gives {whom} {topic}-{shown(partition)} of a topic {has}")
 
     def _wrong_twice(self, answer: Answer, number: int, first: int, second: int) -> None:
         whom = f"to {self.ids[first]!r} and to {self.ids[second]!r}"

@@ -94,10 +94,11 @@ class Bench:
     def search(self, examples: int, seed: int, progress: Callable[[int], None] | None) -> Tally:
         def work(send: Send) -> Tally:
             subject, beat = self.target.subject(), Beat(send)
-            subject.on_call = beat
+            subject.on_tick = beat  # an example may take many calls, and each of them its time
 
             def step(number: int) -> None:
                 beat.number = number
+                beat()
 
             return search(subject, examples, seed, churns=self.churns, progress=step)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from assignors.testing import properties, properties_churn, properties_moves
+from assignors.testing.families import CHURN_EVERY
 from assignors.testing.shapes import Waiver
 from assignors.testing.subject import Subject
 from assignors.testing.trial import Trial
@@ -66,7 +67,7 @@ PROPERTIES: tuple[Property, ...] = (
     Property("cooperative", "cooperative", properties_moves.cooperative, every=16),
     Property("cooperative-rounds", "cooperative", properties_moves.cooperative_rounds, every=16),
     Property("rack-aware", "rack-aware", properties_moves.rack_aware),
-    Property("churn", EVERYBODY, properties_churn.churn),
+    Property("churn", EVERYBODY, properties_churn.churn, rarely=CHURN_EVERY),
     Property("survives-churn", EVERYBODY, properties_churn.survives_churn, rarely=40, last=True),
 )
 BY_NAME = {each.name: each for each in PROPERTIES}

@@ -23,15 +23,15 @@ class Dice(Protocol):
 
 
 class SeededDice:
-    __slots__ = ("_random",)
+    __slots__ = ("_random", "seed")
 
-    def __init__(self, seed: int) -> None:
-        self._random = Random(seed).random
+    def __init__(self, seed: int = 0) -> None:
+        source = Random(seed)
+        self.seed, self._random = source.seed, source.random
 
-    @classmethod
-    def numbered(cls, seed: int, number: int) -> SeededDice:
-        """For the example of this number, the same in every process."""
-        return cls(seed * 1_000_003 + number)
+    def start(self, seed: int, number: int) -> None:
+        """Anew, for the family of this number: the same in every process."""
+        self.seed(seed * 1_000_003 + number)
 
     def chance(self, probability: float) -> bool:
         return self._random() < probability

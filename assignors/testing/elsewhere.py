@@ -6,7 +6,6 @@ class remembers from what it was asked before. None of it shows inside one proce
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import subprocess
@@ -15,6 +14,7 @@ import time
 from types import TracebackType
 from typing import Any
 
+from assignors.testing.crossing import from_line, to_line
 from assignors.testing.targets import Target
 
 
@@ -51,12 +51,12 @@ class Elsewhere:
         assert self.process.stdin is not None
         deadline = time.monotonic() + within_s
         try:
-            self.process.stdin.write(json.dumps(question).encode() + b"\n")
+            self.process.stdin.write(to_line(question))
             self.process.stdin.flush()
             answer = self._line(deadline)
         except OSError:
             return None
-        return None if answer is None else json.loads(answer)
+        return None if answer is None else from_line(answer)
 
     def _line(self, deadline: float) -> bytes | None:
         assert self.process.stdout is not None

@@ -80,19 +80,18 @@ KINDS: dict[str, type[Event]] = {
 
 
 def happen(group: Group, event: Event) -> Group:
-    match event:
-        case Grow(topic, by) if topic in group.topics:
-            return Group({**group.topics, topic: grown(group.topics[topic], by)}, group.members)
-        case Delete(topic) if topic in group.topics:
-            return Group({name: each for name, each in group.topics.items() if name != topic}, group.members)
-        case Grow() | Delete():
-            return group
     members = dict(group.members)
     match event:
-        case Join(member, subscribed, rack):
-            members.setdefault(member, Member(topics=subscribed, rack=rack))
-        case Leave(member) | Crash(member):
-            members.pop(member, None)
+        case Join():
+            members.setdefault(event.member, Member(event.topics, rack=event.rack))
+        case Leave() | Crash():
+            members.pop(event.member, None)
+        case Grow(topic, by):
+            if topic in group.topics:
+                return Group({**group.topics, topic: grown(group.topics[topic], by)}, members)
+        case Delete(topic):
+            if topic in group.topics:
+                return Group({name: each for name, each in group.topics.items() if name != topic}, members)
         case Resubscribe(member, subscribed):
             if member in members:
                 # As a client does before it rejoins: what it no longer reads it no longer holds.

@@ -30,23 +30,27 @@ class Draws:
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
+        self._dice = SeededDice()
         self._next = 0
         self._family: Iterator[Example] = iter(())
 
     def example(self, number: int) -> Example:
         first = number - number % FAMILY
         if not first < self._next <= number:
-            self._family, self._next = draw_family(self.seed, number // FAMILY), first
+            self._family, self._next = draw_family(self._dice, self.seed, number // FAMILY), first
         passed_over, self._next = number - self._next, number + 1
         return next(islice(self._family, passed_over, None))
 
 
-def draw_family(seed: int, family: int) -> Iterator[Example]:
-    dice = SeededDice.numbered(seed, family)
+def draw_family(dice: SeededDice, seed: int, family: int) -> Iterator[Example]:
+    dice.start(seed, family)
     group = draw_group(dice)
+    claims = any(member.owned for member in group.members.values())  # where there are none, no event brings any
     for number in range(family * FAMILY, (family + 1) * FAMILY):
         if number % FAMILY and group.members:
-            group = with_own_lists(happen(group, draw_events(dice, group, 1)[0]))
+            group = happen(group, draw_events(dice, group, 1)[0])
+            if claims:
+                group = with_own_lists(group)
         events: tuple[Event, ...] = ()
         if number % CHURN_EVERY == 0 and group.members:
             events = draw_events(dice, group, dice.integer(1, 5))
@@ -54,8 +58,6 @@ def draw_family(seed: int, family: int) -> Iterator[Example]:
 
 
 def with_own_lists(group: Group) -> Group:
-    if not any(member.owned for member in group.members.values()):
-        return group
     return group.with_members(
         {
             member_id: Member(

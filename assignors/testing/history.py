@@ -32,7 +32,7 @@ def compare_elsewhere(target: Target, seed: int, tally: Tally, notes: list[str])
         return None
     numbers = sorted(known, reverse=True)
     with Elsewhere(target, HASH_SEEDS[0]) as other:
-        packed = [known[number][0].hex() for number in numbers]
+        packed = [known[number][0] for number in numbers]
         told = other.ask({"packed": packed}, START_S + target.call_limit_s)
     if told is None:
         notes.append("not compared with another process: it could not be started, or did not answer")

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from assignors.load_aware import load_bound_violation
 from assignors.model import EMPTY, Group, Member, Topic
+from assignors.quality import share_numbers, skew_and_spread
 from assignors.testing.answers import Broken, NotApplicable, Placed
 from assignors.testing.events import grown
 from assignors.testing.trial import Trial
@@ -69,8 +70,7 @@ def deterministic(trial: Trial) -> None:
         _same_again(trial, first, subject.ask_again, "an instance that has answered before")
     if len(trial.group.members) > 1:
         # What an instance, or its class, keeps of one group by mistake shows on the return to another.
-        with suppress(NotApplicable):
-            subject.tell(fewer(trial.group))
+        subject.tell(fewer(trial.group))
         _same_again(trial, first, subject.ask_again, "an instance that has answered for other groups")
         _same_again(trial, first, subject.ask, "a new instance, after other groups,")
     if trial.thorough:
@@ -145,8 +145,8 @@ def _same_in_order(trial: Trial, group: Group, how: str) -> None:
     ids, position = answer.view.ids, trial.view.position
     theirs = [position[ids[place]] if place >= 0 else place for place in answer.owner]
     if theirs != first.owner:
-        held = [(topic, position[ids[place]], count) for topic, place, count in answer.held]
-        other = Placed(trial.view, theirs, answer.answer, answer.withheld, held)
+        counts = [answer.counts[answer.view.position[member_id]] for member_id in trial.view.ids]
+        other = Placed(trial.view, theirs, counts, answer.answer, answer.withheld)
         raise _difference(first, other, f"with {how} it answers differently: {{}}", trial.group)
 
 
@@ -200,12 +200,13 @@ def per_topic_balanced(trial: Trial) -> None:
     """
     placed = trial.settled.placed
     view = placed.view
-    shares: dict[str, dict[int, int]] = {}
-    for name, position, count in placed.held:
-        shares.setdefault(name, {})[position] = count
-    for name, held in shares.items():
-        largest = max(held.values())
-        if largest < 2 or (largest <= min(held.values()) + 1 and len(held) == len(view.subscribers(name))):
+    for name, start, count in view.spans:
+        owners = placed.owner[start : start + count]
+        holders = set(owners)
+        if len(holders) == count or name not in view.readers:
+            continue  # nobody holds two
+        held = {position: owners.count(position) for position in holders}
+        if max(held.values()) <= min(held.values()) + 1 and len(held) == len(view.subscribers(name)):
             continue
         least = min(view.subscribers(name), key=lambda position: held.get(position, 0))
         most = max(held, key=held.__getitem__)
@@ -233,6 +234,6 @@ def load_balanced(trial: Trial) -> None:
 
 
 def load_skew(placed: Placed) -> float:
-    from assignors.quality import quality
-
-    return quality(placed.view.group, placed.answer).load_skew or 1.0
+    group = placed.view.group
+    shares = [share_numbers(group.layout, placed.answer, member_id) for member_id in group.members]
+    return skew_and_spread(group, shares)[0] or 1.0

@@ -15,14 +15,18 @@ from assignors.testing.subject import Subject
 from assignors.testing.trial import Trial
 
 
-def handing_over(subject: Subject) -> Ask:
-    """Its answers, each held to a safe hand-over where that is promised."""
-    if "cooperative" not in subject.promises:
-        return subject.ask
+def handing_over(subject: Subject, first: Placed | None = None) -> Ask:
+    """Its answers, each held to a safe hand-over where that is promised. `first` is what it answered to the group that
+    all begins with: it is asked again, and what is the same again need not be checked again."""
+    promised = "cooperative" in subject.promises
 
     def ask(group: Group, view: View | None = None) -> Placed:
-        placed = subject.ask(group, view)
-        check_handover(placed)
+        if first is not None and group is first.view.group:
+            placed = subject.ask(group, first.view, first)
+        else:
+            placed = subject.ask(group, view)
+        if promised:
+            check_handover(placed)
         return placed
 
     return ask
@@ -35,7 +39,7 @@ def churn(trial: Trial) -> None:
     """
     if not trial.case.events:
         raise NotApplicable
-    run(trial.churns.rounds(handing_over(trial.subject), trial.group), trial)
+    run(trial.churns.rounds(handing_over(trial.subject, trial.first), trial.group), trial)
 
 
 def survives_churn(trial: Trial) -> None:

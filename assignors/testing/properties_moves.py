@@ -5,13 +5,13 @@ The form is that of properties.py. Settled means: rebalanced until nothing is wi
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from assignors.model import NOBODY, Group, Member
+from assignors.optimal import optimum
 from assignors.quality import claim_generation, claimed_numbers, previous_owners
 from assignors.testing.answers import Broken, NotApplicable, Placed
-from assignors.testing.events import Event, Join, happen
+from assignors.testing.events import Join, happen
 from assignors.testing.properties import _difference
 from assignors.testing.rounds import Settled, rejoined, settle
 from assignors.testing.trial import Trial
@@ -103,10 +103,7 @@ def settled_plain(trial: Trial) -> tuple[Settled, Group]:
         or len({frozenset(topics) for topics in {m.topics for m in members}}) > 1
     ):
         raise NotApplicable
-    if trial.plain:
-        return trial.settled, trial.rejoined
-    settled = trial.without_racks_and_loads
-    return settled, settled.rejoined()
+    return trial.settled_plain
 
 
 def settles(trial: Trial) -> None:
@@ -139,8 +136,6 @@ def minimal_moves(trial: Trial) -> None:
         raise NotApplicable
     if "mixed" in trial.shapes and "minimal-moves" not in trial.subject.promises:
         raise NotApplicable  # the exact optimum is dear there, and nobody has asked for it
-    from assignors.optimal import optimum
-
     before = previous_owners(trial.group.layout, trial.group.members.values())
     after = trial.settled.placed
     moves = sum(was not in (NOBODY, now) for was, now in zip(before, after.owner, strict=True) if now != NOBODY)
@@ -157,9 +152,8 @@ def cooperative(trial: Trial) -> None:
     records are processed twice, and the offsets that A commits overwrite B's.
     """
     check_handover(trial.first)
-    for event in trial.case.events[:1]:
-        group = happen(trial.rejoined, event)
-        check_handover(trial.subject.ask(group))
+    if trial.case.events:
+        check_handover(trial.after_event)
 
 
 def check_handover(placed: Placed) -> None:
@@ -197,11 +191,15 @@ def cooperative_rounds(trial: Trial) -> None:
     """
     if not trial.group.members:
         raise NotApplicable
-    event: Event = next(iter(trial.case.events), None) or Join("~new", next(iter(trial.group.members.values())).topics)
-    group = happen(trial.rejoined, event)
+    if trial.case.events:
+        event, first = trial.case.events[0], trial.after_event
+    else:
+        event = Join("~new", next(iter(trial.group.members.values())).topics)
+        first = trial.subject.ask(happen(trial.rejoined, event))
+    group = first.view.group
     if not group.members:
         raise NotApplicable
-    after = settle(trial.subject.ask, group)
+    after = settle(trial.subject.ask, group, first)
     allowed = ROUNDS_EQUAL if after.placed.view.alike else ROUNDS_MIXED
     if after.rounds > allowed:
         withheld = f"partitions are withheld in {after.rounds - 1} rebalances; {allowed - 1} should do"
@@ -233,17 +231,20 @@ def rack_aware(trial: Trial) -> None:
 def rack_friendly(trial: Trial) -> bool:
     """Nothing is owned, all subscribe alike, and of each topic every rack holds its members' exact share."""
     members = trial.group.members.values()
+    on_rack: dict[str, int] = {}
     for member in members:
-        if member.owned or not member.rack or member.capacity != 1.0:
+        rack = member.rack
+        if not rack or member.owned or member.capacity != 1.0:
             return False
+        on_rack[rack] = on_rack.get(rack, 0) + 1
     if not trial.view.alike:
         return False
-    if len({trial.group.topics[name].partitions for name in trial.view.readers}) < len(trial.view.readers):
-        return False  # range keeps topics of one size aligned, whatever that costs in racks
     topics = [trial.group.topics[name] for name in trial.view.readers]
-    if any(topic.load is not None or topic.partitions % len(members) for topic in topics):
-        return False
-    on_rack = Counter([member.rack for member in members])
+    for topic in topics:
+        if topic.load is not None or topic.partitions % len(members):
+            return False
+    if len({topic.partitions for topic in topics}) < len(topics):
+        return False  # range keeps topics of one size aligned, whatever that costs in racks
     for topic in topics:
         homes = dict.fromkeys(on_rack, 0)
         for replicas in topic.racks or ():

@@ -145,7 +145,7 @@ def _how_it_died(status: int) -> str:
 
 
 class Beat:
-    """Says now and then that the work goes on; every message costs a system call, so most calls say nothing."""
+    """Says now and then that the work goes on; a message costs a system call, so mostly it says nothing."""
 
     def __init__(self, send: Send) -> None:
         self.send = send

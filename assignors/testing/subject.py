@@ -70,6 +70,9 @@ class Subject:
         self.slowest: Group | None = None
         self.on_call: Callable[[Group], None] | None = None
         """Told of each group before it is asked about: the sandbox's way of knowing where a killed child stood."""
+        self.on_tick: Callable[[], None] | None = None
+        """Told a few times a second, as long as one call follows the other."""
+        self._calls_told = 0
         self._veteran: Any = None
         self._ground: Ground | None = None
         """Of the last group: the next one often differs in its members only."""
@@ -87,9 +90,8 @@ class Subject:
         return self._ask(self._veteran, group, view, like)
 
     def tell(self, group: Group) -> None:
-        """Asked of the veteran in passing, for what it may leave behind: nobody looks at the answer."""
-        if self.everywhere:
-            self._stop_where_waived(group)
+        """Asked of the veteran in passing, for what it may leave behind: nobody looks at the answer. For a part of a
+        group that no waiver covers: it has no shape that the whole did not have."""
         self._timed(self._veteran, group)
 
     def ask_one(self, instance: Any, group: Group) -> Placed:
@@ -169,6 +171,9 @@ class Subject:
         started = self._started
         if started is not None and time.perf_counter() - started > self.call_limit_s:
             raise TooLong
+        if self.on_tick is not None and self.calls > self._calls_told:
+            self._calls_told = self.calls
+            self.on_tick()
 
     @contextmanager
     def watched(self) -> Iterator[None]:

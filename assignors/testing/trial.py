@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 from assignors.model import Group, Member, Topic
 from assignors.testing.answers import Placed
 from assignors.testing.cases import Case
-from assignors.testing.events import MoveRack
+from assignors.testing.events import MoveRack, happen
 from assignors.testing.rounds import IN_ROUNDS, Churns, Settled, settle
 from assignors.testing.shapes import Shapes
 from assignors.testing.subject import Subject
 
 Fingerprint = tuple[object, ...]
+T = TypeVar("T")
+
+
+class once(Generic[T]):
+    """functools.cached_property without its lock, which costs more than most of what is kept here."""
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self.make = make
+
+    def __get__(self, trial: Any, _: object) -> T:
+        value = vars(trial)[self.make.__name__] = self.make(trial)
+        return value
 
 
 class Trial:
@@ -26,7 +39,7 @@ class Trial:
         self.view = subject.view_of(case.group)
         self.before = fingerprint(case.group)
 
-    @cached_property
+    @once
     def shapes(self) -> Shapes:
         shapes = Shapes(self.group)
         if any(isinstance(event, MoveRack) for event in self.case.events):
@@ -43,39 +56,49 @@ class Trial:
         """By the assignor, which was handed this group."""
         return fingerprint(self.group) != self.before
 
-    @cached_property
+    @once
     def plain(self) -> bool:
         """No racks, no loads: what has to move is beyond argument."""
         return "racks" not in self.shapes and "loads" not in self.shapes
 
-    @cached_property
+    @once
     def first(self) -> Placed:
         """A fresh instance's answer, as it came."""
         return self.subject.ask(self.group, self.view)
 
-    @cached_property
+    @once
     def settled(self) -> Settled:
         """The end of the hand-over: for most assignors the first answer, for cooperative ones a round or two later."""
         return settle(self.subject.ask, self.group, self.first)
 
-    @cached_property
-    def without_racks_and_loads(self) -> Settled:
+    @once
+    def settled_plain(self) -> tuple[Settled, Group]:
+        """Without racks and loads, and how the group rejoins then."""
+        if self.plain:
+            return self.settled, self.rejoined
         topics = {name: Topic(topic.partitions, id=topic.id) for name, topic in self.group.topics.items()}
         members = {
             i: Member(m.topics, m.owned, m.generation, instance_id=m.instance_id) for i, m in self.group.members.items()
         }
-        return settle(self.subject.ask, Group(topics, members, self.group.layout))
+        group = Group(topics, members, self.group.layout)
+        settled = settle(self.subject.ask, group, view=self.view.rejoined(group))
+        return settled, settled.rejoined()
 
-    @cached_property
+    @once
     def rejoined(self) -> Group:
         """Everybody owns what it was given, and nothing else has happened."""
         return self.settled.rejoined()
 
-    @cached_property
+    @once
     def repeated(self) -> Placed:
         """The answer for a group in which everybody owns what it was given."""
         settled = self.settled.placed
         return self.subject.ask(self.rejoined, settled.view.rejoined(self.rejoined), settled)
+
+    @once
+    def after_event(self) -> Placed:
+        """The first answer once the case's first event has happened to everybody who owns what it was given."""
+        return self.subject.ask(happen(self.rejoined, self.case.events[0]))
 
 
 def fingerprint(group: Group) -> Fingerprint:
