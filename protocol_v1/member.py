@@ -168,6 +168,11 @@ class Member:
         return due_ms is not None and due_ms <= now_ms and not memory.rejoin_needed and memory.join is None
 
     @property
+    def prepares(self) -> bool:
+        """It has a commit made before it rejoins, and goes on in the poll() that finds it answered."""
+        return self.memory.prepare_commit is not None
+
+    @property
     def subscribed_topics(self) -> frozenset[str]:
         return self.memory.subscribed.topics
 

@@ -151,6 +151,11 @@ class Member:
         return due_ms is not None and due_ms <= now_ms and not self.memory.auto_commit_under_way
 
     @property
+    def prepares(self) -> bool:
+        """It reconciles: what follows on the answer to its commit is called in poll()."""
+        return self.memory.reconciling is not None
+
+    @property
     def subscribed_topics(self) -> frozenset[str]:
         return self.memory.subscribed.topics
 

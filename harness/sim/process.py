@@ -77,6 +77,8 @@ class Process:
     connection: int = 0
     alive: bool = True
     stopping: bool = False
+    closing: bool = False
+    """Inside close(), out of which comes nothing to work on."""
     paused: bool = False
     cut_off: bool = False
     in_callback: bool = False
@@ -180,7 +182,11 @@ class Process:
 
     def concerns(self, event: Told) -> bool:
         """Whether the application's thread has to do with it; an auto-commit wants to know how far it is."""
-        return not harmless(event) or (self.machine.commits_in_poll(self.now_ms) and not self.routine.commit_at_rest())
+        if isinstance(event, Responded) and isinstance(event.response, OffsetCommitResponse):
+            harmless = not self.machine.prepares
+        else:
+            harmless = is_routine(event)
+        return not harmless or (self.machine.commits_in_poll(self.now_ms) and not self.routine.commit_at_rest())
 
     def come_to_poll(self) -> None:
         """The application is somewhere in a batch: if that is not over, say so, and poll when it is."""
@@ -256,6 +262,8 @@ class Process:
 
     def close(self) -> None:
         self.commit_between_polls()
+        self.closing = True
+        self.read_on()
         self.tell(Close(positions=self.reader.offsets()))
 
     def kill(self) -> None:
@@ -298,8 +306,8 @@ class Process:
             self.read_on()
 
     def read_on(self) -> None:
-        """Or not: nothing is processed in a standstill, inside a callback, or while one record holds everything up."""
-        still = self.paused or self.in_callback or self.stalled or self.fetching
+        """Or not: nothing is processed in a standstill, a callback or close(), or while one record holds all up."""
+        still = self.paused or self.in_callback or self.closing or self.stalled or self.fetching
         self.reader.set_running(not still, self.now_ms)
 
     def slow_down(self, factor: float) -> None:
@@ -334,7 +342,7 @@ class Process:
             self.perform(self.machine.handle(event, self.world.kernel.now_ms))
 
     def perform(self, effects: Sequence[MemberEffect]) -> None:
-        moved = False
+        moved = commits = False
         for effect in effects:
             # What comes with nearly every event first: a match asks for one class after the other.
             if isinstance(effect, SetTimer):
@@ -344,6 +352,8 @@ class Process:
                 continue
             match effect:
                 case Send():
+                    # What is to be given up is committed first, and not read any more from then on.
+                    commits = commits or isinstance(effect.request, OffsetCommitRequest)
                     self.world.send(self, effect.request)
                 case CancelTimer():
                     self.timers.cancel(effect.key)
@@ -371,6 +381,7 @@ class Process:
                     return
         if moved:
             self.world.disturbed()
+        if moved or commits:
             self.read_what_is_fetchable()
 
     def call(self, call: Call) -> None:
@@ -481,8 +492,8 @@ class Process:
         self.world.kernel.after(0, self.deliver, Disconnected())
 
 
-def harmless(event: Told) -> bool:
-    """Nothing that the application's thread has to do with."""
+def is_routine(event: Told) -> bool:
+    """A heartbeat, or the answer to one that brings nothing."""
     if isinstance(event, TimerFired):
         return event.key == TICK
     if not isinstance(event, Responded):
@@ -492,4 +503,4 @@ def harmless(event: Told) -> bool:
         return response.error_code is Error.NONE
     if isinstance(response, ConsumerGroupHeartbeatResponse):
         return response.error_code is Error.NONE and response.assignment is None
-    return isinstance(response, OffsetCommitResponse)
+    return False

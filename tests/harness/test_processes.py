@@ -98,14 +98,17 @@ def test_a_batch_that_was_begun_in_bad_times_ends_soon_after_them() -> None:
 
 @pytest.mark.parametrize("strategy", ["classic/range", "classic/sticky", "consumer/uniform"])
 def test_who_is_behind_commits_what_it_has_read_before_it_gives_anything_up(strategy: str) -> None:
-    """Batches of ten seconds, and an auto-commit that comes due in each of them: none may be begun, and lost again,
-    between the commit and the revocation. (cooperative-sticky reads on in between, in Kafka as here.)"""
+    """Batches of ten seconds, and an auto-commit that comes due in each of them: nothing may be read, and lost again,
+    between the commit and the revocation, or the end. (cooperative-sticky reads on in between, in Kafka as here.)"""
     reads = {"topics": "orders", "record": "20ms"}
     grows = {
         "topics": {"orders": {"partitions": 12, "rate": "400/s"}},
         "members": {"consumer": {"count": 4, **reads}, "late": {"count": 2, **reads}},
-        "timeline": [{"at": "60s", "start": {"members": ["late-1", "late-2"]}}],
-        "duration": "3m",
+        "timeline": [
+            {"at": "60s", "start": {"members": ["late-1", "late-2"]}},
+            {"at": "3m", "stop": {"members": "consumer-2"}},
+        ],
+        "duration": "5m",
     }
     for seed in range(3):
         found = costs(simulate(scenario(**grows), strategy, seed, watch=Checker().feed).facts)
