@@ -37,6 +37,8 @@ def in_java_order(names: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
+    """How many partitions it has, and what may be known of each: where its replicas are, and how much comes in."""
+
     partitions: int
     racks: tuple[tuple[str, ...], ...] | None = None
     """Per partition, the racks of all its replicas, in sync or not."""
@@ -48,6 +50,8 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Member:
+    """What it subscribes to, what it says it owns, and what may be known of it besides."""
+
     topics: tuple[str, ...] = ()
     """As subscribed: order and duplicates kept, because Java's sticky assignors see both."""
     owned: Mapping[str, Sequence[int]] = field(default_factory=lambda: EMPTY)

@@ -4,7 +4,7 @@ Given      on the command line a class as `package.module:Class`, where a class 
            a target and its promises. One line per question (crossing.to_line): {"packed": [..]} for many of the
            search's groups, in this order, each as crossing.pack makes it; or {"group": {..}}, the group as JSON has it
 Returns    one line per question: {"digests": [..], "assignor_s": ..}, or {"digest": .., "answer": ..}; where there is
-           no answer the digest is None
+           no answer the digest is None. What the class costs here too is what it takes to import, to make and to ask it
 Imports    little: starting up is most of what this process costs. The kit itself is imported for a question about one
            group, which most checks end without, and for targets that are more than a class
 """
@@ -17,23 +17,37 @@ import sys
 import time
 from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
-
-from assignors.testing.crossing import digest, from_line, materialised, to_line, unpack
 
 if TYPE_CHECKING:
     from assignors.testing.subject import Subject
 
 
-def digests_of(make: Callable[[], Any], packed: list[bytes]) -> dict[str, Any]:
-    spent_s = 0.0
+class Later(ModuleType):
+    """Stands in for a module until something of it is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        del sys.modules[self.__name__]
+        vars(self).update(vars(import_module(self.__name__)))
+        return vars(self)[name]
+
+
+# dataclasses imports it for the classes that have no docstring: a fifth of what this process would cost
+sys.modules.setdefault("inspect", Later("inspect"))
+
+from assignors.testing.crossing import digest, from_line, materialised, to_line, unpack  # noqa: E402
+
+
+def digests_of(make: Callable[[], Any], packed: list[bytes], spent_s: float = 0.0) -> dict[str, Any]:
     digests: list[int | None] = []
     for each in packed:
         group = unpack(each)
         try:
-            instance = make()
             started = time.perf_counter()
-            answer = materialised(instance.assign(group))
+            answer = materialised(make().assign(group))
             spent_s += time.perf_counter() - started
             digests.append(digest(answer))
         except BaseException:  # noqa: BLE001 - whatever it is, it is no answer
@@ -73,8 +87,12 @@ def main() -> None:
     subject: Subject | None = None
     for line in sys.stdin.buffer:
         question = from_line(line)
-        if "packed" in question:
-            told = digests_of(found(sys.argv[1]) if sys.argv[1] else loaded().make, question["packed"])
+        if "packed" in question and sys.argv[1]:
+            started = time.perf_counter()
+            make = found(sys.argv[1])
+            told = digests_of(make, question["packed"], time.perf_counter() - started)
+        elif "packed" in question:
+            told = digests_of(loaded().make, question["packed"])
         else:
             subject = subject or loaded()
             with subject.watched():

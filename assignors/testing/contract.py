@@ -66,7 +66,7 @@ PROPERTIES: tuple[Property, ...] = (
     Property("minimal-moves", "minimal-moves", properties_moves.minimal_moves, every=80),
     Property("cooperative", "cooperative", properties_moves.cooperative, every=16),
     Property("cooperative-rounds", "cooperative", properties_moves.cooperative_rounds, every=16),
-    Property("rack-aware", "rack-aware", properties_moves.rack_aware),
+    Property("rack-aware", "rack-aware", properties_moves.rack_aware, every=4),
     Property("churn", EVERYBODY, properties_churn.churn, rarely=CHURN_EVERY),
     Property("survives-churn", EVERYBODY, properties_churn.survives_churn, rarely=40, last=True),
 )

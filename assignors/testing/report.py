@@ -82,7 +82,7 @@ class Report:
     calls: int = 0
     seconds: float = 0.0
     assignor_seconds: float = 0.0
-    """Inside `assign`, by the wall clock, as `seconds` are."""
+    """In making instances and inside `assign`, by the wall clock, as `seconds` are."""
     machine_seconds: float = 0.0
     """In the protocol that `survives-churn` runs through, the assignor's share of it taken off."""
     cpu_seconds: float = 0.0

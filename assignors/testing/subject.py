@@ -63,7 +63,7 @@ class Subject:
         """The waivers under which a group is not asked about at all."""
         self.calls = 0
         self.spent_s = 0.0
-        """Inside `assign`, and reading an answer that is built when it is read."""
+        """In making an instance, inside `assign`, and reading an answer that is built when it is read."""
         self.machine_s = 0.0
         """In a protocol that asked it, between its answers."""
         self.slowest_s = 0.0
@@ -82,7 +82,7 @@ class Subject:
         """`like` is the answer that is expected, for the same members and topics: where it comes, it is handed back
         without being checked a second time. A group that comes with a view or a likeness is one that no waiver covers:
         it was asked about before, or its members only own what they were given."""
-        return self._ask(self.new_instance(group), group, view, like)
+        return self._ask(None, group, view, like)
 
     def ask_again(self, group: Group, view: View | None = None, like: Placed | None = None) -> Placed:
         if self._veteran is None:
@@ -101,7 +101,11 @@ class Subject:
     def new_instance(self, group: Group) -> Any:
         try:
             return self.make()
+        except TooLong:
+            self._started = None
+            raise self._too_long(group) from None
         except BaseException as error:
+            self._started = None
             if not is_theirs(error):
                 raise
             raise Broken(f"cannot be made: {error_line(error)}", group, blames="valid") from error
@@ -135,10 +139,13 @@ class Subject:
                 raise NotApplicable
 
     def _timed(self, instance: Any, group: Group) -> Any:
+        """None: by a new instance. What the class costs is all that is counted."""
         if self.on_call is not None:
             self.on_call(group)
         self.calls += 1
         self._started = started = time.perf_counter()
+        if instance is None:
+            instance = self.new_instance(group)
         try:
             answer = materialised(instance.assign(group))
         except TooLong:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from assignors.model import Group, Member, Topic
-from assignors.testing.answers import Placed
+from assignors.testing.answers import Placed, View
 from assignors.testing.cases import Case
 from assignors.testing.events import MoveRack, happen
 from assignors.testing.rounds import IN_ROUNDS, Churns, Settled, settle
@@ -36,7 +36,6 @@ class Trial:
         self.thorough = thorough
         """Ask a few times more where a bug needs luck to show: on a counterexample's way to its smallest form."""
         self.churns = churns
-        self.view = subject.view_of(case.group)
         self.before = fingerprint(case.group)
 
     @once
@@ -63,8 +62,13 @@ class Trial:
 
     @once
     def first(self) -> Placed:
-        """A fresh instance's answer, as it came."""
-        return self.subject.ask(self.group, self.view)
+        """A fresh instance's answer, as it came. The group is as new to it as to a leader: nothing about it has been
+        worked out yet."""
+        return self.subject.ask(self.group)
+
+    @property
+    def view(self) -> View:
+        return self.first.view
 
     @once
     def settled(self) -> Settled:
