@@ -55,10 +55,10 @@ def materialised(answer: Any) -> Any:
 
 def digest(answer: Mapping[str, Mapping[str, Sequence[int]]]) -> int:
     """Who got what, as one number; in which order it is told does not matter."""
-    # In its second version marshal writes equal values alike, whoever else refers to them.
+    # In its second version marshal writes equal values alike, whoever else refers to them; it knows plain strings only.
     return sum(
         [
-            crc32(marshal.dumps((member_id, topic, sorted(partitions)), 2))
+            crc32(marshal.dumps((str(member_id), str(topic), sorted(partitions)), 2))
             for member_id, share in answer.items()
             for topic, partitions in share.items()
             if partitions

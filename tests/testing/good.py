@@ -189,4 +189,20 @@ class GoodWithSomebody:
         return blocks(group) | {first: blocks(group)[first]}
 
 
-GOOD = (GoodBlocks, GoodKeeper, GoodHandOver, GoodRacks, GoodLoads, GoodSparse, GoodWithSomebody)
+class Name(str):
+    """As some clients have for topics and members."""
+
+    __slots__ = ()
+
+
+class GoodNames:
+    """Its names are equal to the group's, though of a kind of their own."""
+
+    name = "good-names"
+    promises = ("per-topic-balanced",)
+
+    def assign(self, group: Any) -> Shares:
+        return {Name(m): {Name(t): partitions for t, partitions in s.items()} for m, s in blocks(group).items()}
+
+
+GOOD = (GoodBlocks, GoodKeeper, GoodHandOver, GoodRacks, GoodLoads, GoodSparse, GoodWithSomebody, GoodNames)
