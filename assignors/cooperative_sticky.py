@@ -19,7 +19,7 @@ from assignors.sticky_user_data import encode_cooperative
 
 
 class CooperativeStickyAssignor:
-    """As with StickyAssignor, `max_generation` changes only by `remember`."""
+    """As with StickyAssignor, `max_generation` changes only by `remember_generations`."""
 
     name = "cooperative-sticky"
     supported_protocols: Sequence[RebalanceProtocol] = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
@@ -41,7 +41,7 @@ class CooperativeStickyAssignor:
         withheld = withhold_held_by_others(claims, numbers)
         return claims.assignment(numbers, withheld=withheld)
 
-    def remember(self, group: Group) -> None:
+    def remember_generations(self, group: Group) -> None:
         self.max_generation = highest_generation(group, subscription_generations, self.max_generation)
 
     def on_assignment(self, assignment: Mapping[str, Sequence[int]], generation: int) -> None:

@@ -29,7 +29,7 @@ from assignors.sticky_user_data import encode_sticky
 
 class StickyAssignor:
     """`assign` depends on the group and on `max_generation` alone. Java's instance also remembers the highest
-    generation that it ever saw: a leader that assigns again and again calls `remember` after each time."""
+    generation that it ever saw: a leader that assigns again and again calls `remember_generations` after each time."""
 
     name = "sticky"
     supported_protocols: Sequence[RebalanceProtocol] = (RebalanceProtocol.EAGER,)
@@ -48,7 +48,7 @@ class StickyAssignor:
 
         return claims.assignment(balance_mixed(claims, self.max_generation))
 
-    def remember(self, group: Group) -> None:
+    def remember_generations(self, group: Group) -> None:
         self.max_generation = highest_generation(group, user_data_generations, self.max_generation)
 
     def on_assignment(self, assignment: Mapping[str, Sequence[int]], generation: int) -> None:

@@ -67,9 +67,8 @@ MOST_ASKED = 12
 """Within one event. A hand-over takes two rebalances, somebody who comes back two more."""
 MOST_MEMBERS, MOST_PARTITIONS = 8, 60
 """More of them show the same, for more time."""
-HOOKS = ("subscription_user_data", "assignment_user_data", "on_assignment")
-OUR_HOOKS = (*HOOKS, "remember")
-"""The last one is between our own sticky assignors and our consumers; a stranger's method may have the same name."""
+HOOKS = ("subscription_user_data", "assignment_user_data", "on_assignment", "remember_generations")
+"""What a consumer calls of its assignor, besides `assign`."""
 
 
 class Watched:
@@ -86,9 +85,8 @@ class Watched:
         vars(self).update(told)
 
     def hooks(self) -> dict[str, Any]:
-        ours = type(self.instance).__module__.startswith("assignors.")
         try:
-            found = {hook: getattr(self.instance, hook, None) for hook in (OUR_HOOKS if ours else HOOKS)}
+            found = {hook: getattr(self.instance, hook, None) for hook in HOOKS}
         except Exception as error:
             raise Broken(f"a hook cannot be had: {error_line(error)}", self.churn.group) from error
         return {hook: self.guarded(hook, call) for hook, call in found.items() if call is not None}

@@ -49,7 +49,7 @@ def assignments_of(
         },
     )
     answer = run_assignor(assignor, group)
-    remember = getattr(assignor, "remember", None)
+    remember = getattr(assignor, "remember_generations", None)
     if remember is not None:
         remember(group)
     if protocol is RebalanceProtocol.COOPERATIVE and assignor.name != COOPERATIVE_STICKY:

@@ -229,7 +229,7 @@ def test_memory_of_generations_changes_only_when_told_to_remember() -> None:
     sticky = StickyAssignor()
     sticky.assign(STALE_AND_MIXED)
     assert sticky.max_generation == -1
-    sticky.remember(STALE_AND_MIXED)
+    sticky.remember_generations(STALE_AND_MIXED)
     assert sticky.max_generation == 3
 
 

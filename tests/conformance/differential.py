@@ -106,12 +106,12 @@ def random_sequences(strategy: str, rng: Random, count: int) -> Iterator[list[Gr
             count -= 1
             continue
         assignor: Any = load_assignor(new)
-        remembers = hasattr(assignor, "remember") and rng.random() < 0.5
+        remembers = hasattr(assignor, "remember_generations") and rng.random() < 0.5
 
         def step(group: Group, assignor: Any = assignor, remembers: bool = remembers) -> Any:
             _, answer = our_answer(assignor, group)
             if remembers:
-                assignor.remember(group)
+                assignor.remember_generations(group)
             return answer
 
         groups = random_chain(rng, drawn_for(strategy, rng, random_group(rng)), step)
@@ -143,7 +143,7 @@ def our_answers(strategy: str, sequence: Sequence[Group]) -> list[Answer]:
     for group in sequence:
         answers.append(our_answer(assignor, group)[0])
         if len(sequence) > 1:
-            assignor.remember(group)
+            assignor.remember_generations(group)
     return answers
 
 
