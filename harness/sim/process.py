@@ -74,6 +74,8 @@ class Process:
     timers: Timers = field(init=False)
     routine: Routine = field(init=False)
     batches: Batches = field(init=False)
+    has_background: bool = False
+    """A thread of the consumer's own that does everything but call the application (KIP-848)."""
     connection: int = 0
     alive: bool = True
     stopping: bool = False
@@ -411,10 +413,21 @@ class Process:
             return
         self.in_callback = False
         self.read_on()
+        self.return_from_poll()
         self.tell(CallbackDone())
         self.read_what_is_fetchable()
         if self.alive and not self.in_callback and self.machine.in_poll:
             self.after_callbacks()
+
+    def return_from_poll(self) -> None:
+        """Where a background thread decides what is called next, poll() does not wait for it: it returns with what
+        there is to work on, and the next callback comes in the next poll()."""
+        if not self.has_background or self.stopping or self.closing or self.busy:
+            return
+        self.reader.advance(self.now_ms)
+        if self.reader.lag >= RECORD:
+            self.tell(PollReturned(self.reader.offsets()))
+            self.busy_for(self.batch_ms())
 
     def after_callbacks(self) -> None:
         """What had to wait for them."""

@@ -249,7 +249,8 @@ class World:
         machine, instance_id = self.build.member(spec, name, self.strategies.get(name))
         now_ms = self.kernel.now_ms
         process = self.processes[name] = Process(name, spec, machine, options(settings), self, now_ms, instance_id)
-        if isinstance(machine, ClassicMember):
+        process.has_background = not isinstance(machine, ClassicMember)
+        if not process.has_background:
             process.routine.look_ms = self.constants.heartbeat_look_ms
             process.routine.commits_key = CLASSIC_COMMITS
         self.starts += 1
