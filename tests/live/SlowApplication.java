@@ -1,0 +1,46 @@
+import java.time.Duration;
+import java.util.Collection;
+import java.util.List;
+import java.util.Properties;
+import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
+
+/** BOOTSTRAP TOPIC GROUP PROTOCOL RECORDS MS: works off batches of so many records, each in so many milliseconds, and
+ *  tells, a line each, of every batch and every callback as it begins. Lives until its standard input is closed. */
+public class SlowApplication {
+    public static void main(String[] given) throws Exception {
+        Properties settings = new Properties();
+        settings.put("bootstrap.servers", given[0]);
+        settings.put("group.id", given[2]);
+        if (given[3].equals("consumer")) {
+            settings.put("group.protocol", "consumer");
+        } else {
+            settings.put("partition.assignment.strategy", "org.apache.kafka.clients.consumer." + given[3]);
+            settings.put("heartbeat.interval.ms", "500");
+        }
+        settings.put("auto.offset.reset", "earliest");
+        settings.put("max.poll.records", given[4]);
+        var bytes = new ByteArrayDeserializer();
+        try (var consumer = new KafkaConsumer<byte[], byte[]>(settings, bytes, bytes)) {
+            consumer.subscribe(List.of(given[1]), new ConsumerRebalanceListener() {
+                public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
+                    System.out.println("revoked " + partitions.size());
+                }
+
+                public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
+                    System.out.println("assigned " + partitions.size());
+                }
+            });
+            while (System.in.available() == 0) {
+                ConsumerRecords<byte[], byte[]> batch = consumer.poll(Duration.ofMillis(200));
+                if (!batch.isEmpty()) {
+                    System.out.println("batch " + batch.count());
+                    Thread.sleep(batch.count() * Long.parseLong(given[5]));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+"""Applications that are behind, with Java's own consumer: in which poll() what happens to them, live and simulated.
+
+A works on batches of five seconds. With the beginning of one of them B is started, which is to get half of A's
+partitions; A hears of it during that batch. Counted are the batches that A begins until it is called back.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import Empty, Queue
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from harness.brokers import Cluster
+from harness.brokers.java import find_java
+from harness.scenario.reading import parse_scenario
+from harness.sim.run import simulate
+from harness.sim.trace import Fact
+from tests.conformance import java_oracle
+
+SOURCE = Path(__file__).with_name("SlowApplication.java")
+PARTITIONS, RECORDS, RECORD_MS = 6, 250, 20
+BATCH_MS = RECORDS * RECORD_MS
+PATIENCE_S = 60.0
+PROTOCOLS = {
+    "classic/range": "RangeAssignor",
+    "classic/cooperative-sticky": "CooperativeStickyAssignor",
+    "consumer/uniform": "consumer",
+}
+Counts = tuple[int, int]
+"""Batches that A has begun until it is told to revoke, and until it is told what it has."""
+
+
+@pytest.fixture(scope="module")
+def backlog(node: Cluster) -> str:
+    """A topic with more than can be worked off."""
+    if reason := java_oracle.why_not():
+        pytest.skip(reason)
+    admin = AdminClient({"bootstrap.servers": node.bootstrap})
+    for made in admin.create_topics([NewTopic("backlog", PARTITIONS, 1)]).values():
+        made.result()
+    producer = Producer({"bootstrap.servers": node.bootstrap})
+    for number in range(PARTITIONS * RECORDS * 10):
+        producer.produce("backlog", b"", partition=number % PARTITIONS)
+        producer.poll(0)
+    producer.flush()
+    return "backlog"
+
+
+@contextmanager
+def application(cluster: Cluster, topic: str, group: str, protocol: str) -> Iterator[Queue[str]]:
+    """What it tells."""
+    classes = ":".join(map(str, (*java_oracle.class_path(), java_oracle.compiled(SOURCE))))
+    quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m")
+    given = (cluster.bootstrap, topic, group, protocol, str(RECORDS), str(RECORD_MS))
+    process = subprocess.Popen(
+        [find_java(), *quick, "-cp", classes, "SlowApplication", *given],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    told: Queue[str] = Queue()
+
+    def listen() -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            told.put(line.split()[0])
+
+    listener = threading.Thread(target=listen, daemon=True)
+    listener.start()
+    try:
+        yield told
+    finally:
+        process.kill()
+        process.communicate()
+        listener.join()
+
+
+def live(cluster: Cluster, topic: str, strategy: str) -> Counts:
+    group, protocol = strategy.replace("/", "-"), PROTOCOLS[strategy]
+    with application(cluster, topic, group, protocol) as first:
+        heard = [first.get(timeout=PATIENCE_S) for _ in range(3)]
+        assert heard == ["assigned", "batch", "batch"]
+        with application(cluster, topic, group, protocol):
+            batches = dict.fromkeys(("revoked", "assigned"), 0)
+            begun = 0
+            for wanted in batches:
+                try:
+                    while (line := first.get(timeout=PATIENCE_S)) != wanted:
+                        assert line == "batch"
+                        begun += 1
+                except Empty:
+                    pytest.fail(f"it is never told what was {wanted}; batches begun: {begun}")
+                batches[wanted] = begun
+            return batches["revoked"], batches["assigned"]
+
+
+def simulated(strategy: str) -> Counts:
+    """B is started just after A has begun its third batch, as far as A is then known to read from."""
+    began_ms = next(fact["t"] for fact in facts_of(strategy, 59_000) if fact["fact"] == "reads")
+    start_ms = began_ms + 2 * BATCH_MS + 100
+    facts = facts_of(strategy, start_ms)
+
+    def begun(callback: str) -> int:
+        """Just before it is called."""
+        at_ms = next(
+            fact["t"]
+            for fact in facts
+            if fact["t"] > start_ms and fact.get("member") == "a-1" and fact.get("callback") == callback
+        )
+        return (at_ms - began_ms - 100) // BATCH_MS - 2
+
+    return begun("onPartitionsRevoked"), begun("onPartitionsAssigned")
+
+
+def facts_of(strategy: str, start_ms: int) -> list[Fact]:
+    reads = {"count": 1, "topics": "backlog", "record": f"{RECORD_MS}ms"}
+    heartbeats = {"heartbeat.interval.ms": 500} if strategy.startswith("classic") else {}
+    document = {
+        "name": "behind",
+        "duration": "60s",
+        "topics": {"backlog": {"partitions": PARTITIONS, "rate": "5000/s"}},
+        "members": {"a": reads, "b": reads},
+        "client": {"max.poll.records": RECORDS, **heartbeats},
+        "broker": {
+            "group.initial.rebalance.delay.ms": 0,
+            "group.consumer.min.heartbeat.interval.ms": 50,
+            "group.consumer.heartbeat.interval.ms": 500,
+        },
+        "network": {"latency": "1ms"},
+        "timeline": [{"at": f"{start_ms}ms", "start": {"members": ["b-1"]}}],
+    }
+    return simulate(parse_scenario(document), strategy, 1).facts
+
+
+@pytest.mark.parametrize("strategy", PROTOCOLS)
+def test_who_is_behind_is_called_back_in_the_same_poll_as_javas(node: Cluster, backlog: str, strategy: str) -> None:
+    assert simulated(strategy) == live(node, backlog, strategy)
+
+
+def test_eager_gives_up_at_once_and_the_others_poll_by_poll() -> None:
+    """Cooperative: a poll() to commit, one to join, one to hear who leads, and then the callback. KIP-848: one to
+    commit, one for each callback."""
+    assert {strategy: simulated(strategy) for strategy in PROTOCOLS} == {
+        "classic/range": (0, 0),
+        "classic/cooperative-sticky": (3, 3),
+        "consumer/uniform": (1, 2),
+    }
