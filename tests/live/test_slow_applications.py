@@ -28,7 +28,6 @@ SOURCE = Path(__file__).with_name("SlowApplication.java")
 PARTITIONS, RECORDS, RECORD_MS = 6, 250, 20
 BATCH_MS = RECORDS * RECORD_MS
 PATIENCE_S = 60.0
-ATTEMPTS = 4
 PROTOCOLS = {
     "classic/range": "RangeAssignor",
     "classic/cooperative-sticky": "CooperativeStickyAssignor",
@@ -81,8 +80,8 @@ def application(cluster: Cluster, topic: str, group: str, protocol: str) -> Iter
         listener.join()
 
 
-def live(cluster: Cluster, topic: str, strategy: str, attempt: int) -> Counts:
-    group, protocol = f"{strategy.replace('/', '-')}-{attempt}", PROTOCOLS[strategy]
+def live(cluster: Cluster, topic: str, strategy: str) -> Counts:
+    group, protocol = strategy.replace("/", "-"), PROTOCOLS[strategy]
     with application(cluster, topic, group, protocol) as first:
         heard = [first.get(timeout=PATIENCE_S) for _ in range(3)]
         assert heard == ["assigned", "batch", "batch"]
@@ -140,15 +139,11 @@ def facts_of(strategy: str, start_ms: int) -> list[Fact]:
 
 @pytest.mark.parametrize("strategy", PROTOCOLS)
 def test_who_is_behind_is_called_back_in_the_same_poll_as_javas(node: Cluster, backlog: str, strategy: str) -> None:
-    """On a busy machine a poll() may find nothing fetched yet, and goes on with what else there is: so it can be fewer
-    polls than simulated, now and then, but never more."""
-    expected, seen = simulated(strategy), []
-    for attempt in range(ATTEMPTS):
-        seen.append(live(node, backlog, strategy, attempt))
-        assert seen[-1] <= expected, seen
-        if seen[-1] == expected:
-            return
-    pytest.fail(f"simulated {expected}, live {seen}")
+    """On a busy machine Java's cooperative consumer takes a poll less: one of the three answers that it waits for has
+    come before that poll() returns."""
+    expected, seen = simulated(strategy), live(node, backlog, strategy)
+    sooner = (expected[0] - 1, expected[1] - 1)
+    assert seen in ((expected, sooner) if strategy == "classic/cooperative-sticky" else (expected,))
 
 
 def test_eager_gives_up_at_once_and_the_others_poll_by_poll() -> None:
