@@ -341,21 +341,14 @@ def deadlines(memory: MemberMemory, now_ms: int) -> dict[TimerKey, int]:
         found[REQUEST] = request_ms
     if not memory.coordinator_known and (lookup_ms := lookup_at(memory)) is not None:
         found[LOOKUP] = lookup_ms
-    if (offsets_ms := first_after(now_ms, offset_deadlines(memory))) is not None:
-        found[OFFSETS] = offsets_ms
+    later = [at_ms for at_ms in offset_deadlines(memory) if at_ms > now_ms]
+    if later:
+        found[OFFSETS] = min(later)
     if memory.metadata_at_ms > now_ms and memory.state is RECONCILING and not memory.metadata_asked:
         found[METADATA] = memory.metadata_at_ms
     if memory.closing is not None and memory.closing.left:
         found[CLOSE] = memory.closing.deadline_ms
     return found
-
-
-def first_after(now_ms: int, deadlines: list[int]) -> int | None:
-    first_ms = None
-    for at_ms in deadlines:
-        if at_ms > now_ms and (first_ms is None or at_ms < first_ms):
-            first_ms = at_ms
-    return first_ms
 
 
 def offset_deadlines(memory: MemberMemory) -> list[int]:

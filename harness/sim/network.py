@@ -95,7 +95,7 @@ class Wire:
             process.deliver(Responded(request, response))
 
     def cut_off(self, process: Process) -> None:
-        process.commit_batches()
+        process.hand_commits.before_silence()
         process.cut_off = True
         self.world.trace.tell(self.world.kernel.now_ms, "process", member=process.name, **{"is": "cut off"})
 

@@ -3,7 +3,7 @@
 Thread     the application works on a batch, polls, works. While it works, callbacks and rebalances wait for the next
            poll; where the batch ends is worked out when something comes in, not by stepping through batches
 Slow       only where a batch can outlast half of max.poll.interval.ms is every poll an event of its own (batches.py)
-Rest       what it does when nothing happens is routine.py's
+Rest       what it does when nothing happens is routine.py's, what it commits by itself hand_commits.py's
 Reading    what the machine says is fetchable and whose start is known, except in callbacks and standstill
 Given      a World: time, network, records, trace
 Start at   Process.deliver, perform
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from assignors.model import Topic
 from harness.scenario.model import MemberSpec
 from harness.sim.batches import Batches
+from harness.sim.hand_commits import HandCommits
 from harness.sim.kernel import Timers
 from harness.sim.parts import GROUP, Application, Machine, World, up_to
 from harness.sim.records import RECORD, Reader
@@ -29,7 +30,6 @@ from protocol_v1.effects.member import (
     CallbackDone,
     Close,
     Closed,
-    Commit,
     CommitOutcome,
     Committed,
     Disconnect,
@@ -53,12 +53,10 @@ from protocol_v1.effects.member import (
     TopicPartition,
 )
 from protocol_v1.errors import Error
+from protocol_v1.member import TICK
 from protocol_v1.member_commits import commit_topics
 from protocol_v1.messages import HeartbeatResponse, OffsetCommitRequest, OffsetCommitResponse
 from protocol_v2.messages import ConsumerGroupHeartbeatResponse
-
-TICK: TimerKey = ("tick",)
-"""What the members of both protocols call the timer of their heartbeats."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,6 +72,7 @@ class Process:
     timers: Timers = field(init=False)
     routine: Routine = field(init=False)
     batches: Batches = field(init=False)
+    hand_commits: HandCommits = field(init=False)
     has_background: bool = False
     """A thread of the consumer's own that does everything but call the application (KIP-848)."""
     connection: int = 0
@@ -97,8 +96,6 @@ class Process:
     busy: bool = False
     starts: dict[TopicPartition, int] = field(default_factory=dict)
     """Where to begin with partitions whose committed offset is known and that are not read yet."""
-    told: dict[TopicPartition, int] = field(default_factory=dict)
-    """What it has committed after processing, answered or not: how far it is inside a batch is an estimate."""
     fetchable: frozenset[TopicPartition] = frozenset()
     """As last seen: what is read is a part of it."""
     turn: int = 0
@@ -110,6 +107,7 @@ class Process:
         self.timers = Timers(kernel, self.on_timer)
         self.routine = Routine(self)
         self.batches = Batches(self)
+        self.hand_commits = HandCommits(self)
 
     @property
     def now_ms(self) -> int:
@@ -118,8 +116,6 @@ class Process:
     @property
     def record_ms(self) -> float:
         return self.spec.record_ms * self.factor
-
-    # Commits that are not worth an event of their own
 
     def commit_of(self, offsets: Offsets) -> OffsetCommitRequest:
         return OffsetCommitRequest(
@@ -130,35 +126,6 @@ class Process:
             topics=commit_topics(offsets),
             client_id=self.name,
         )
-
-    def commit_batches(self) -> None:
-        """For who commits after processing, and of whom nothing more will be heard for a while."""
-        done = self.done_with()
-        if done and self.world.commit_late(self, done, self.now_ms):
-            self.routine.made_late, self.routine.late_ms = done, self.now_ms
-
-    def commit_between_polls(self) -> None:
-        """For who commits after processing, before anything else happens to it."""
-        done = self.done_with()
-        if done and self.machine.in_poll:
-            self.tell(PollReturned())
-        if done:
-            self.tell(Commit(done, sync=False))
-
-    def done_with(self) -> dict[TopicPartition, int]:
-        """What is committed after processing: everything apart from the batch that is worked on now."""
-        if not self.application.commits_after_processing or not self.reader.streams:
-            return {}
-        reader, now_ms = self.reader, self.now_ms
-        reader.advance(now_ms)
-        batch_ms = self.batch_ms()
-        under_way = reader.speed * ((now_ms - reader.since_ms) % batch_ms) if batch_ms > 1 and reader.running else 0
-        share = -(-under_way // len(reader.streams))
-        self.told = {
-            tp: max((position - share) // RECORD, reader.streams[tp].committed, self.told.get(tp, 0))
-            for tp, position in reader.positions.items()
-        }
-        return self.told
 
     # What comes in
 
@@ -194,7 +161,7 @@ class Process:
         """The application is somewhere in a batch: if that is not over, say so, and poll when it is."""
         now_ms = self.now_ms
         self.reader.advance(now_ms)
-        self.commit_between_polls()
+        self.hand_commits.before_anything_else()
         ends_ms = self.batch_ends_ms()
         if ends_ms > now_ms:
             self.work_until(ends_ms)
@@ -241,9 +208,7 @@ class Process:
         if self.in_callback or not self.alive:
             return
         offsets = self.reader.offsets()
-        if self.application.commits_after_processing and offsets:
-            self.told = offsets
-            self.tell(Commit(offsets, sync=False))
+        self.hand_commits.after_a_batch(offsets)
         self.tell(Poll(offsets))
         self.batches.go_on()
 
@@ -263,13 +228,13 @@ class Process:
             self.close()
 
     def close(self) -> None:
-        self.commit_between_polls()
+        self.hand_commits.before_anything_else()
         self.closing = True
         self.read_on()
         self.tell(Close(positions=self.reader.offsets()))
 
     def kill(self) -> None:
-        self.commit_batches()
+        self.hand_commits.before_silence()
         self.world.trace.tell(self.now_ms, "process", member=self.name, **{"is": "killed"})
         self.end()
 
@@ -281,7 +246,7 @@ class Process:
         self.world.ended(self)
 
     def pause(self) -> None:
-        self.commit_batches()
+        self.hand_commits.before_silence()
         self.paused = True
         self.read_on()
         self.world.trace.tell(self.now_ms, "process", member=self.name, **{"is": "paused"})
@@ -426,8 +391,7 @@ class Process:
             return
         self.reader.advance(self.now_ms)
         if self.reader.lag >= RECORD:
-            self.tell(PollReturned(self.reader.offsets()))
-            self.busy_for(self.batch_ms())
+            self.work_until(self.now_ms + self.batch_ms())
 
     def after_callbacks(self) -> None:
         """What had to wait for them."""
@@ -483,7 +447,7 @@ class Process:
         partitions, reached = offsets_by_topic({tp: offsets[tp] for tp in gone})
         self.reader.stop(gone, self.now_ms)
         self.batches.ahead = [one for one in self.batches.ahead if one[0] in self.reader.streams]
-        self.told = {tp: offset for tp, offset in self.told.items() if tp in self.reader.streams}
+        self.hand_commits.forget_what_is_gone()
         self.world.trace.tell(self.now_ms, "stops", member=self.name, partitions=partitions, at=reached)
 
     def committed(self, effect: Committed) -> None:

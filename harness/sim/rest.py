@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LOOK_AGAIN_MS = 1_000
 WORTH_A_LEAP_MS = 250
+"""What comes sooner is waited for: a leap of a hundred members costs as much as so long a walk."""
 
 
 class Rest:

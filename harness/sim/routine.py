@@ -19,14 +19,11 @@ from protocol_v1.effects.member import TopicPartition
 from protocol_v1.member import Member as ClassicMember
 from protocol_v1.member_commits import commit_topics
 from protocol_v1.messages import HeartbeatRequest, OffsetCommitRequest, Request
+from protocol_v2.member import OFFSETS
 from protocol_v2.messages import ConsumerGroupHeartbeatRequest
 
 if TYPE_CHECKING:
     from harness.sim.process import Process
-
-CLASSIC_COMMITS: TimerKey = ("poll",)
-CONSUMER_COMMITS: TimerKey = ("offsets",)
-"""What the members of the two protocols call the timer of their auto-commits."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,7 +31,8 @@ class Routine:
     process: Process
     look_ms: int = 0
     """How late its heartbeats may be, because its heartbeat thread looks at the clock only so often."""
-    commits_key: TimerKey = CONSUMER_COMMITS
+    commits_key: TimerKey = OFFSETS
+    """The timer of its auto-commits."""
     beats_ms: int = 0
     commits_ms: int = 0
     """By how much the leap that is being made puts off heartbeats, and auto-commits."""
@@ -136,7 +134,7 @@ class Routine:
         if not process.reader.streams or not process.reader.rate:
             return
         if process.application.commits_after_processing:
-            process.commit_batches()
+            process.hand_commits.before_silence()
             return
         due_ms = process.machine.auto_commit_at_ms
         if due_ms is not None:

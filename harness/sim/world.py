@@ -21,13 +21,13 @@ from harness.sim.parts import Machine, options
 from harness.sim.process import Process
 from harness.sim.records import RECORD, Records, per_ms
 from harness.sim.rest import Rest
-from harness.sim.routine import CLASSIC_COMMITS
 from harness.sim.sizes import offset_commit_bytes
 from harness.sim.trace import Fact, Trace, by_topic, offsets_by_topic
 from protocol_v1.effects.member import (
     MetadataChanged,
     TopicPartition,
 )
+from protocol_v1.member import POLL
 from protocol_v1.member import Member as ClassicMember
 from protocol_v1.messages import Request
 from protocol_v1.records import OffsetCommit
@@ -252,7 +252,7 @@ class World:
         process.has_background = not isinstance(machine, ClassicMember)
         if not process.has_background:
             process.routine.look_ms = self.constants.heartbeat_look_ms
-            process.routine.commits_key = CLASSIC_COMMITS
+            process.routine.commits_key = POLL
         self.starts += 1
         self.disturbed()
         process.start(dict(self.topics))

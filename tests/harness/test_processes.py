@@ -12,7 +12,12 @@ from harness.scenario.model import Scenario
 from harness.scenario.reading import parse_scenario
 from harness.sim.costs import Costs, costs
 from harness.sim.invariants import Checker
+from harness.sim.log import Log
 from harness.sim.run import simulate
+from harness.sim.sizes import offset_commit_bytes, request_bytes
+from protocol_v1.member_commits import commit_topics
+from protocol_v1.messages import OffsetCommitRequest
+from protocol_v1.records import GroupTombstone, OffsetCommit, OffsetTombstone
 from tests.harness.small_scenarios import RESTART
 
 
@@ -113,3 +118,23 @@ def test_who_is_behind_commits_what_it_has_read_before_it_gives_anything_up(stra
     for seed in range(3):
         found = costs(simulate(scenario(**grows), strategy, seed, watch=Checker().feed).facts)
         assert (found.read_twice, found.moved > 0) == (0, True), seed
+
+
+def test_a_commit_that_is_not_made_counts_as_many_bytes_as_one_that_is() -> None:
+    offsets = {("orders", 3): 7, ("orders", 0): 9, ("clicks", 1): 0}
+    made = OffsetCommitRequest(
+        group_id="g", generation_id_or_member_epoch=1, member_id="m-1", client_id="m", topics=commit_topics(offsets)
+    )
+    assert offset_commit_bytes("m", "m-1", offsets) == request_bytes(made)
+
+
+def test_of_a_log_the_last_offset_of_each_partition_is_left() -> None:
+    log = Log()
+    commits = [
+        OffsetCommit(
+            group="g", topic="t", partition=partition, offset=offset, leader_epoch=-1, metadata="", commit_timestamp=0
+        )
+        for partition, offset in ((0, 1), (1, 5), (0, 2), (2, 9))
+    ]
+    log.append([*commits, GroupTombstone(group="g"), OffsetTombstone(group="g", topic="t", partition=2)])
+    assert list(log) == [GroupTombstone(group="g"), commits[2], commits[1]]
