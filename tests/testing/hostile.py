@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -301,6 +302,20 @@ HOOKS: dict[type, str] = {
     HookCannotBeHad: "a hook cannot be had: OSError: not today",
     HookIsNoMethod: "on_assignment: 'int' object is not callable",
 }
+
+
+class SleepsWhenMadeAgain:
+    """Loading it makes the first instance."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        type(self).made += 1
+        if self.made > 1:
+            time.sleep(1_000_000)
+
+    def assign(self, group: Any) -> Shares:
+        return blocks(group)
 
 
 # What it says of itself

@@ -49,3 +49,10 @@ def test_a_hook_that_raises_what_is_no_exception_is_a_finding(cls: type) -> None
     finding = check(target_of(cls), 60, machines=ProtocolChurn).finding("survives-churn")
     assert finding is not None
     assert hostile.HOOKS[cls] in finding.message
+
+
+def test_a_class_that_hangs_when_it_is_made_again_is_a_finding_too() -> None:
+    report = check(target_of(hostile.SleepsWhenMadeAgain), 60)
+    finding = report.finding("bounded-time")
+    assert finding is not None, report.findings
+    assert "no answer within" in finding.message
