@@ -38,7 +38,7 @@ class Later(ModuleType):
 # dataclasses imports it for the classes that have no docstring: a fifth of what this process would cost
 sys.modules.setdefault("inspect", Later("inspect"))
 
-from assignors.testing.crossing import digest, from_line, materialised, to_line, unpack  # noqa: E402
+from assignors.testing.crossing import digest, from_line, materialised, owners_of, to_line, unpack  # noqa: E402
 
 
 def digests_of(make: Callable[[], Any], packed: list[bytes], spent_s: float = 0.0) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def digests_of(make: Callable[[], Any], packed: list[bytes], spent_s: float = 0.
             started = time.perf_counter()
             answer = materialised(make().assign(group))
             spent_s += time.perf_counter() - started
-            digests.append(digest(answer))
+            digests.append(digest(owners_of(group, answer)))
         except BaseException:  # noqa: BLE001 - whatever it is, it is no answer
             digests.append(None)
     return {"digests": digests, "assignor_s": spent_s}
@@ -63,7 +63,7 @@ def answer_of(subject: Subject, group: Any) -> dict[str, Any]:
         placed = subject.ask(group_from_json(group, "group"))
     except (Broken, NotApplicable) as error:
         return {"digest": None, "answer": str(error)}
-    return {"digest": digest(placed.shares()), "answer": plain(placed.answer)}
+    return {"digest": digest(placed.owner), "answer": plain(placed.answer)}
 
 
 def found(where: str) -> Any:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
-from assignors.model import EMPTY, Assignment, Group, Member, Topic
+from assignors.model import EMPTY, NOBODY, Assignment, Group, Member, Topic
 
 
 def pack(group: Group) -> bytes:
@@ -53,14 +53,21 @@ def materialised(answer: Any) -> Any:
     return answer
 
 
-def digest(answer: Mapping[str, Mapping[str, Sequence[int]]]) -> int:
-    """Who got what, as one number; in which order it is told does not matter."""
-    # In its second version marshal writes equal values alike, whoever else refers to them; it knows plain strings only.
-    return sum(
-        [
-            crc32(marshal.dumps((str(member_id), str(topic), sorted(partitions)), 2))
-            for member_id, share in answer.items()
-            for topic, partitions in share.items()
-            if partitions
-        ]
-    )
+def owners_of(group: Group, answer: Mapping[str, Mapping[str, Sequence[int]]]) -> list[int]:
+    """Per partition, the position of the member that got it. For answers that need no checks: what is no answer to this
+    group raises, or is another answer than a valid one."""
+    layout = group.layout
+    owners = [NOBODY] * layout.total
+    position_of = {member_id: position for position, member_id in enumerate(group.members)}
+    start_of = dict(zip(layout.names, layout.starts, strict=True))
+    for member_id, share in answer.items():
+        for topic, partitions in share.items():
+            for partition in partitions:
+                owners[start_of[topic] + partition] = position_of[member_id]
+    return owners
+
+
+def digest(owners: list[int]) -> int:
+    """Who got what, as one number. In its second version marshal writes equal values alike, whoever else refers to
+    them."""
+    return crc32(marshal.dumps(owners, 2))

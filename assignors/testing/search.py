@@ -150,7 +150,7 @@ def look_at(
         count.examples += 1
     remembers = seed is not None and number % REMEMBER_EVERY == 0 and len(tally.remembered) < REMEMBERED
     if remembers and "first" in vars(trial):
-        tally.remembered[number] = pack(trial.group), digest(trial.first.shares())
+        tally.remembered[number] = pack(trial.group), digest(trial.first.owner)
 
 
 def note(subject: Subject, tally: Tally, each: Property, case: Case, broken: Broken) -> bool:

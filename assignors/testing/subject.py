@@ -15,7 +15,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import FrozenInstanceError
 from typing import Any
 
@@ -182,19 +182,24 @@ class Subject:
             self._calls_told = self.calls
             self.on_tick()
 
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        """While inside, calls that last too long are interrupted. Only a main thread can be."""
-        if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
-            yield
-            return
-        before = signal.signal(signal.SIGALRM, self.tick)
-        signal.setitimer(signal.ITIMER_REAL, TICK_S, TICK_S)
-        try:
-            yield
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+    def watched(self) -> AbstractContextManager[None]:
+        """While inside, calls that last too long are interrupted."""
+        return ticking(self.tick, TICK_S)
+
+
+@contextmanager
+def ticking(tick: Callable[..., None], every_s: float) -> Iterator[None]:
+    """Called again and again in the middle of whatever runs inside. Only a main thread can be interrupted so."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, tick)
+    signal.setitimer(signal.ITIMER_REAL, every_s, every_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def is_theirs(error: BaseException) -> bool:

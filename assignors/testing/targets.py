@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,7 +27,10 @@ from assignors.testing.answers import shown
 from assignors.testing.kafkas import KNOWN
 from assignors.testing.promises import PROMISES, unknown_promises
 from assignors.testing.shapes import Waiver, waivers_from
-from assignors.testing.subject import CALL_LIMIT_S, Subject
+from assignors.testing.subject import CALL_LIMIT_S, Subject, TooLong, ticking
+
+LOAD_LIMIT_S = 30.0
+"""A JVM starts in a few seconds, and so does a module that imports half the world."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +74,39 @@ class Target:
 
 def load_target(text: str, promises: Collection[str] = ()) -> Target:
     """Raises ContractError with one line when there is nothing to test."""
+    with loading():
+        target = loaded(text)
+    return with_promises(target, promises) if promises else target
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """A module may wait for something when it is imported, and a constructor too: nobody should wait with them."""
+
+    def stop(*_: object) -> None:
+        raise TooLong(f"not done within {LOAD_LIMIT_S:g} s")
+
+    try:
+        with ticking(stop, LOAD_LIMIT_S):
+            yield
+    except TooLong as error:
+        raise ContractError("assignor", f"it cannot be loaded: {error}") from None
+
+
+def loaded(text: str) -> Target:
     from assignors.testing import adapters
 
     kind, _, rest = text.partition(":")
     if kind in adapters.KINDS and rest:
         made = adapters.KINDS[kind](rest)
-        target = described(made, type(made) if kind == "class" else None, text)
-    elif SHORT.get(text, text) in BUILT_IN:
+        return described(made, type(made) if kind == "class" else None, text)
+    if SHORT.get(text, text) in BUILT_IN:
         name = SHORT.get(text, text)
         module, class_name = BUILT_IN[name]
         made_class = getattr(importlib.import_module(module), class_name)
         target = described(made_class(), made_class, name)
-        target = replace(target, waivers=waivers_from(KNOWN.get(name, {})))
-    else:
-        target = load_class(text)
-    return with_promises(target, promises) if promises else target
+        return replace(target, waivers=waivers_from(KNOWN.get(name, {})))
+    return load_class(text)
 
 
 def load_class(text: str) -> Target:
@@ -104,10 +126,11 @@ def target_of(assignor: object, promises: Collection[str] = ()) -> Target:
     if isinstance(assignor, str):
         return load_target(assignor, promises)
     made_class = assignor if isinstance(assignor, type) else None
-    instance = made(assignor, shown(assignor), "assignor")
-    named = type(instance)
-    text = f"{named.__module__}:{named.__qualname__}"
-    target = described(instance, made_class, text)
+    with loading():
+        instance = made(assignor, shown(assignor), "assignor")
+        named = type(instance)
+        text = f"{named.__module__}:{named.__qualname__}"
+        target = described(instance, made_class, text)
     elsewhere = made_class is not None and "<locals>" not in text and named.__module__ != "__main__"
     target = replace(target, loads_elsewhere=elsewhere)
     return with_promises(target, promises) if promises else target

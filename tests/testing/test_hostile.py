@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from assignors.json_contract import ContractError, group_from_json
+from assignors.testing import targets
 from assignors.testing.check import check, replay
 from assignors.testing.targets import load_target, target_of
 from assignors.testing.text import card, counterexample
@@ -56,3 +58,35 @@ def test_a_class_that_hangs_when_it_is_made_again_is_a_finding_too() -> None:
     finding = report.finding("bounded-time")
     assert finding is not None, report.findings
     assert "no answer within" in finding.message
+
+
+SLEEPERS = {
+    "on import": "import time\ntime.sleep(1_000_000)",
+    "when it is made": """
+import time
+class Sleeper:
+    def __init__(self):
+        time.sleep(1_000_000)
+""",
+    "when it is looked at": """
+import time
+class Sleeper:
+    def assign(self, group):
+        return {}
+    @property
+    def promises(self):
+        time.sleep(1_000_000)
+""",
+}
+
+
+@pytest.mark.parametrize("when", SLEEPERS)
+def test_what_does_not_load_in_time_is_one_line(when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = f"sleeps_{when.replace(' ', '_')}"
+    (tmp_path / f"{module}.py").write_text(SLEEPERS[when])
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(targets, "LOAD_LIMIT_S", 0.3)
+    with pytest.raises(ContractError) as raised:
+        target_of(f"{module}:Sleeper")
+    assert "not done within 0.3 s" in str(raised.value)
+    assert "\n" not in str(raised.value)
