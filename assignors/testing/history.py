@@ -1,15 +1,18 @@
-"""Where a class hides what it remembers: comparing a new process with one that has been asked about other groups.
+"""Where a class hides what it goes by besides the group: other groups, the process, the clock, addresses.
 
-Start at   compare_elsewhere (another process, another hash seed, another order), differs_after (after one other group)
+Start at   compare_elsewhere (another process, another hash seed, another order), differs_after (after one other group),
+           differs_by_itself (the same group with names made anew, and again a little later)
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 from assignors.json_contract import group_to_json
 from assignors.model import Group
-from assignors.testing.answers import Broken, NotApplicable, plain
+from assignors.testing.answers import Broken, NotApplicable, Placed, plain
 from assignors.testing.cases import Case, draw_case
 from assignors.testing.elsewhere import Elsewhere
 from assignors.testing.report import Finding
@@ -21,6 +24,12 @@ from assignors.testing.targets import Target
 HASH_SEEDS = (1, 2, 3)
 START_S = 20.0
 HISTORY_S = 10.0
+HISTORY = 250
+"""Groups before the one that an answer was different for, among which the cause is looked for."""
+LATER_S = (0.3, 0.8, 1.0)
+"""Whoever goes by the clock mostly goes by seconds, or by a few ticks in one."""
+ANEW = 10
+"""How often names are made anew: where a string lies in memory is a matter of luck."""
 Told = tuple[list[int] | None, Any]
 
 
@@ -62,7 +71,13 @@ def explain_difference(target: Target, seed: int, number: int) -> Finding | None
     finally:
         for other in others:
             other.__exit__(None, None, None)
-    return after_another(target, case.group, [draw_case(seed, n).group for n in range(250) if n != number])
+    before = groups_before(seed, HISTORY, but=number)
+    return differs_by_itself(target, case) or after_another(target, case.group, before)
+
+
+def groups_before(seed: int, number: int, but: int | None = None) -> list[Group]:
+    """The search's last groups before this one."""
+    return [draw_case(seed, n).group for n in range(max(0, number - HISTORY), number) if n != but]
 
 
 def after_another(target: Target, group: Group, others: list[Group]) -> Finding | None:
@@ -84,10 +99,9 @@ def disturber(target: Target, group: Group, history: list[Group]) -> Group | Non
     alone = asked_in_turn(target, [group])
 
     def matters(part: list[Group]) -> bool:
-        told = asked_in_turn(target, [*part, group])
-        return told is not None and alone is not None and told[0] != alone[0]
+        return difference(alone, asked_in_turn(target, [*part, group])) is not None
 
-    if not matters(history):
+    if not history or not matters(history):
         return None
     while len(history) > 1:
         first, second = history[: len(history) // 2], history[len(history) // 2 :]
@@ -122,31 +136,79 @@ def elsewhere_differs(others: list[Elsewhere], case: Case) -> Finding | None:
 def differs_after(target: Target, case: Case) -> Finding | None:
     """Two new processes: one asked about this group alone, one about another group first."""
     assert case.before is not None
-    alone = asked_in_turn(target, [case.group])
-    after = asked_in_turn(target, [case.before, case.group])
-    if alone is None or after is None or alone[0] == after[0]:
+    alone, after = asked_in_turn(target, [case.group]), asked_in_turn(target, [case.before, case.group])
+    found = difference(alone, after)
+    if found is None:
         return None
-    text = f"answers differently once it has been asked about another group: {short(alone[1])}, then {short(after[1])}"
-    return Finding("deterministic", text, case, group_to_json(case.group), after[1])
+    text = f"answers differently once it has been asked about another group: {short(found[0])}, then {short(found[1])}"
+    return Finding("deterministic", text, case, group_to_json(case.group), found[1])
 
 
-def asked_in_turn(target: Target, groups: list[Group]) -> Told | None:
-    def work(send: Send) -> Told:
+def difference(one: list[Told] | None, other: list[Told] | None) -> tuple[Any, Any] | None:
+    """Between what two processes told last: by a new instance, and by the one that was asked about all before."""
+    for (owner, answer), (other_owner, other_answer) in zip(one or (), other or (), strict=False):
+        if owner != other_owner:
+            return answer, other_answer
+    return None
+
+
+def asked_in_turn(target: Target, groups: list[Group]) -> list[Told] | None:
+    """What is said of the last of them."""
+
+    def work(send: Send) -> list[Told]:
         subject = target.subject()
-        told: Told = (None, None)
+        told: list[Told] = []
         with subject.watched():
             for group in groups:
-                try:
-                    placed = subject.ask(group)
-                    told = placed.owner, plain(placed.answer)
-                except NotApplicable:
-                    told = None, None
-                except Broken as broken:
-                    told = None, broken.message
+                told = [answer_to(ask, group) for ask in (subject.ask, subject.ask_again)]
         return told
 
     ended = in_child(work, quiet_s=target.call_limit_s + START_S, limit_memory=target.limit_memory)
     return None if isinstance(ended, Ended) else ended.value
+
+
+def answer_to(ask: Callable[[Group], Placed], group: Group) -> Told:
+    try:
+        placed = ask(group)
+    except NotApplicable:
+        return None, None
+    except Broken as broken:
+        return None, broken.message
+    return placed.owner, plain(placed.answer)
+
+
+def differs_by_itself(target: Target, case: Case) -> Finding | None:
+    """One new process: the same names as other strings, which lie elsewhere in memory; and the same again later."""
+
+    def work(send: Send) -> list[tuple[str, Told]]:
+        subject = target.subject()
+        with subject.watched():
+            told = [("", answer_to(subject.ask, case.group))]
+            copies = [made_anew(case.group, turn) for turn in range(ANEW)]  # kept: none takes another one's place
+            told += [("when its names are made anew", answer_to(subject.ask, copy)) for copy in copies]
+            for wait_s in LATER_S:
+                time.sleep(wait_s)
+                told.append(("a little later", answer_to(subject.ask, case.group)))
+        return told
+
+    ended = in_child(work, quiet_s=target.call_limit_s + START_S, limit_memory=target.limit_memory)
+    if isinstance(ended, Ended):
+        return None
+    (_, (owner, first)), *others = ended.value
+    for when, (other_owner, answer) in others:
+        if owner is not None and owner != other_owner:
+            text = f"answers differently {when}: {short(first)}, then {short(answer)}"
+            return Finding("deterministic", text, case, group_to_json(case.group), answer)
+    return None
+
+
+def made_anew(group: Group, turn: int) -> Group:
+    """Equal, and not one name is the same object; every other turn the last one is made first."""
+    names = {name: "".join([*name]) for name in [*group.topics, *group.members][:: -1 if turn % 2 else 1]}
+    return Group(
+        {names[name]: topic for name, topic in group.topics.items()},
+        {names[member_id]: member for member_id, member in group.members.items()},
+    )
 
 
 def short(answer: object) -> str:

@@ -43,6 +43,8 @@ class Count:
     badness: float = 0.0
     found: dict[str, Any] | None = None
     """The first case that broke it, as JSON; looked for only where the property is held."""
+    number: int = 0
+    """Of that example."""
 
 
 @dataclass(slots=True)
@@ -144,7 +146,7 @@ def look_at(
                     broken if each is PURE else Broken(f"it changes the group, and then {broken.message}"),
                 )
                 case = draw_case(seed, number) if seed is not None else case
-            if not note(subject, tally, each, case, broken):
+            if not note(subject, tally, each, case, broken, number):
                 return
             continue
         count.examples += 1
@@ -153,7 +155,7 @@ def look_at(
         tally.remembered[number] = pack(trial.group), digest(trial.first.owner)
 
 
-def note(subject: Subject, tally: Tally, each: Property, case: Case, broken: Broken) -> bool:
+def note(subject: Subject, tally: Tally, each: Property, case: Case, broken: Broken, number: int) -> bool:
     """Put a violation down to the property it is about; False when the case can go no further."""
     guilty = BY_NAME[broken.blames or each.name]
     if guilty is not each:
@@ -164,6 +166,6 @@ def note(subject: Subject, tally: Tally, each: Property, case: Case, broken: Bro
     if broken.badness >= count.badness and (count.badness == 0 or broken.badness > count.badness):
         count.badness, count.worst = broken.badness, broken.message
     if guilty.held_by(subject) and count.found is None:
-        count.found = case.to_json()
+        count.found, count.number = case.to_json(), number
         tally.found_any = True
     return guilty.name not in STOPS_CASE

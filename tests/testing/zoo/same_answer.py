@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import time
+from collections.abc import Callable
 from typing import Any
 
 from tests.testing.good import Shares, blocks, readers
@@ -115,6 +117,44 @@ class CachesByMembersOnly:
             who = sorted(shares)
             shares = {a: shares[b] for a, b in zip(who, reversed(who), strict=True)}
         return shares
+
+
+@bug("deterministic")
+class KeepsItsAnswerForTheseNames:
+    """In the instance: topics that have grown since are answered as they were."""
+
+    def __init__(self) -> None:
+        self.answers: dict[Any, Shares] = {}
+
+    def assign(self, group: Any) -> Shares:
+        names = tuple(sorted(group.members)), tuple(sorted(group.topics))
+        return self.answers.setdefault(names, blocks(group))
+
+
+def dealt(group: Any, who: Callable[[list[str]], list[str]]) -> Shares:
+    shares: Shares = {member_id: {} for member_id in group.members}
+    for name, topic in group.topics.items():
+        takers = who(readers(group, name))
+        for partition in range(topic.partitions) if takers else ():
+            shares[takers[partition % len(takers)]].setdefault(name, []).append(partition)
+    return shares
+
+
+@bug("deterministic")
+class GoesByAddresses:
+    """By where in memory a name happens to lie."""
+
+    def assign(self, group: Any) -> Shares:
+        return dealt(group, lambda who: sorted(who, key=id))
+
+
+@bug("deterministic")
+class GoesByTheClock:
+    """Fair in the long run, it says."""
+
+    def assign(self, group: Any) -> Shares:
+        third = int(time.time() * 3)
+        return dealt(group, lambda who: [*who[third % len(who) :], *who[: third % len(who)]] if who else [])
 
 
 @bug("order-independent")
