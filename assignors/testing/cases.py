@@ -5,7 +5,7 @@ Start at   draw_case: the case of a seed and a number, the same in every process
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -19,7 +19,9 @@ from assignors.json_contract import (
     shown,
 )
 from assignors.model import Group, Member, Topic
-from assignors.testing.events import KINDS, Event
+from assignors.testing.dice import SeededDice
+from assignors.testing.draw import Knobs, draw_group
+from assignors.testing.events import KINDS, Event, draw_events
 from assignors.testing.families import Draws
 
 
@@ -29,6 +31,10 @@ class Case:
     events: tuple[Event, ...] = ()
     before: Group | None = None
     """A group that has to be asked about first, in the same process: the trace that a forgotten state leaves."""
+
+    def size(self) -> tuple[int, int]:
+        """Members and partitions."""
+        return len(self.group.members), self.group.layout.total
 
     def to_json(self) -> dict[str, Any]:
         value: dict[str, Any] = {"group": group_to_json(self.group)}
@@ -54,6 +60,14 @@ def case_from_json(value: Any, path: str = "") -> Case:
 
 def draw_case(seed: int, number: int) -> Case:
     return Case(*Draws(seed).example(number))
+
+
+def small_cases() -> Iterator[Case]:
+    """Again and again, always the same: at most three members, and three partitions of a topic."""
+    dice, knobs = SeededDice(), Knobs(max_members=3, max_topics=2, max_partitions=3, odd_names=False)
+    while True:
+        group = draw_group(dice, knobs)
+        yield Case(group, draw_events(dice, group, dice.integer(1, 3)) if group.members else ())
 
 
 def growing_groups() -> list[Case]:

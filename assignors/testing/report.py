@@ -27,7 +27,7 @@ class Finding:
 
     def size(self) -> tuple[int, int]:
         """Members and partitions of the case."""
-        return len(self.case.group.members), self.case.group.layout.total
+        return self.case.size()
 
     def to_json(self, target: str, promises: tuple[str, ...] = ()) -> dict[str, Any]:
         return {
