@@ -11,7 +11,7 @@ Start at   REQUESTS, the table of what a classic coordinator serves
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, field
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -45,7 +45,7 @@ def topic_name() -> Any:
     return wire(renamed_since=(10, "topic_name"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class Request:
     """What Kafka's request header holds. Requests compare by value; the correlation id tells two equal ones apart."""
 
@@ -59,12 +59,12 @@ class Request:
     client_host: str = "/127.0.0.1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class Response:
     """What a coordinator answers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class Protocol:
     """One entry of a member's ordered list: an assignor's name and the bytes it wants the leader to see."""
 
@@ -72,7 +72,7 @@ class Protocol:
     metadata: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class JoinGroupRequest(Request):
     versions: ClassVar[range] = range(0, 10)
     latest: ClassVar[int] = 9
@@ -90,14 +90,14 @@ class JoinGroupRequest(Request):
     reason: str | None = wire(since=8, default=None, ignorable=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class JoinGroupResponseMember:
     member_id: str
     group_instance_id: str | None = wire(since=5, default=None)
     metadata: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class JoinGroupResponse(Response):
     throttle_time_ms: int = wire(since=2, default=0)
     error_code: Error = Error.NONE
@@ -111,13 +111,13 @@ class JoinGroupResponse(Response):
     members: tuple[JoinGroupResponseMember, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class SyncGroupRequestAssignment:
     member_id: str
     assignment: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class SyncGroupRequest(Request):
     versions: ClassVar[range] = range(0, 6)
     latest: ClassVar[int] = 5
@@ -132,7 +132,7 @@ class SyncGroupRequest(Request):
     assignments: tuple[SyncGroupRequestAssignment, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class SyncGroupResponse(Response):
     throttle_time_ms: int = wire(since=1, default=0)
     error_code: Error = Error.NONE
@@ -141,7 +141,7 @@ class SyncGroupResponse(Response):
     assignment: bytes = b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class HeartbeatRequest(Request):
     versions: ClassVar[range] = range(0, 5)
     latest: ClassVar[int] = 4
@@ -153,13 +153,13 @@ class HeartbeatRequest(Request):
     group_instance_id: str | None = wire(since=3, default=None, ignorable=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class HeartbeatResponse(Response):
     throttle_time_ms: int = wire(since=1, default=0)
     error_code: Error = Error.NONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class MemberIdentity:
     member_id: str = ""
     """Empty together with an instance id: an administrator removes whoever holds that instance id."""
@@ -167,7 +167,7 @@ class MemberIdentity:
     reason: str | None = wire(since=5, default=None, ignorable=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class LeaveGroupRequest(Request):
     versions: ClassVar[range] = range(0, 6)
     latest: ClassVar[int] = 5
@@ -178,14 +178,14 @@ class LeaveGroupRequest(Request):
     members: tuple[MemberIdentity, ...] = wire(since=3, default=())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class LeaveGroupResponseMember:
     member_id: str
     group_instance_id: str | None
     error_code: Error = Error.NONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class LeaveGroupResponse(Response):
     throttle_time_ms: int = wire(since=1, default=0)
     error_code: Error = Error.NONE
@@ -200,13 +200,13 @@ class OffsetCommitRequestPartition:
     committed_metadata: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetCommitRequestTopic:
     name: str = topic_name()
     partitions: tuple[OffsetCommitRequestPartition, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetCommitRequest(Request):
     versions: ClassVar[range] = range(2, 11)
     latest: ClassVar[int] = 9
@@ -227,25 +227,25 @@ class OffsetCommitResponsePartition:
     error_code: Error = Error.NONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetCommitResponseTopic:
     name: str = topic_name()
     partitions: tuple[OffsetCommitResponsePartition, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetCommitResponse(Response):
     throttle_time_ms: int = wire(since=3, default=0)
     topics: tuple[OffsetCommitResponseTopic, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetFetchRequestTopic:
     name: str = topic_name()
     partition_indexes: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetFetchRequestGroup:
     group_id: str
     member_id: str | None = wire(since=9, default=None, ignorable=True)
@@ -254,7 +254,7 @@ class OffsetFetchRequestGroup:
     """None: every partition that has a commit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetFetchRequest(Request):
     versions: ClassVar[range] = range(1, 11)
     latest: ClassVar[int] = 9
@@ -275,28 +275,28 @@ class OffsetFetchResponsePartition:
     error_code: Error = Error.NONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetFetchResponseTopic:
     name: str = topic_name()
     partitions: tuple[OffsetFetchResponsePartition, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetFetchResponseGroup:
     group_id: str
     topics: tuple[OffsetFetchResponseTopic, ...] = ()
     error_code: Error = Error.NONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetFetchResponse(Response):
     throttle_time_ms: int = wire(since=3, default=0)
     topics: tuple[OffsetFetchResponseTopic, ...] = wire(until=7, default=())
-    error_code: Error = wire(since=2, until=7, default=Error.NONE)  # noqa: RUF009 - wire is dataclasses.field
+    error_code: Error = wire(since=2, until=7, default=Error.NONE)
     groups: tuple[OffsetFetchResponseGroup, ...] = wire(since=8, default=())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class DescribeGroupsRequest(Request):
     versions: ClassVar[range] = range(0, 7)
     latest: ClassVar[int] = 6
@@ -306,7 +306,7 @@ class DescribeGroupsRequest(Request):
     include_authorized_operations: bool = wire(since=3, default=False, ignorable=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class DescribedGroupMember:
     member_id: str
     group_instance_id: str | None = wire(since=4, default=None)
@@ -316,7 +316,7 @@ class DescribedGroupMember:
     member_assignment: bytes = b""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class DescribedGroup:
     error_code: Error = Error.NONE
     error_message: str | None = wire(since=6, default=None)
@@ -328,13 +328,13 @@ class DescribedGroup:
     authorized_operations: int = wire(since=3, default=-(2**31))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class DescribeGroupsResponse(Response):
     throttle_time_ms: int = wire(since=1, default=0)
     groups: tuple[DescribedGroup, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class DeleteGroupsRequest(Request):
     versions: ClassVar[range] = range(0, 3)
     latest: ClassVar[int] = 2
@@ -343,19 +343,19 @@ class DeleteGroupsRequest(Request):
     groups_names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class DeletableGroupResult:
     group_id: str
     error_code: Error = Error.NONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class DeleteGroupsResponse(Response):
     throttle_time_ms: int = 0
     results: tuple[DeletableGroupResult, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class ListGroupsRequest(Request):
     versions: ClassVar[range] = range(0, 6)
     latest: ClassVar[int] = 5
@@ -365,7 +365,7 @@ class ListGroupsRequest(Request):
     types_filter: tuple[str, ...] = wire(since=5, default=())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class ListedGroup:
     group_id: str
     protocol_type: str
@@ -373,25 +373,25 @@ class ListedGroup:
     group_type: str = wire(since=5, default="classic")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class ListGroupsResponse(Response):
     throttle_time_ms: int = wire(since=1, default=0)
     error_code: Error = Error.NONE
     groups: tuple[ListedGroup, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetDeleteRequestPartition:
     partition_index: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetDeleteRequestTopic:
     name: str
     partitions: tuple[OffsetDeleteRequestPartition, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetDeleteRequest(Request):
     versions: ClassVar[range] = range(0, 1)
     latest: ClassVar[int] = 0
@@ -401,19 +401,19 @@ class OffsetDeleteRequest(Request):
     topics: tuple[OffsetDeleteRequestTopic, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetDeleteResponsePartition:
     partition_index: int
     error_code: Error = Error.NONE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetDeleteResponseTopic:
     name: str
     partitions: tuple[OffsetDeleteResponsePartition, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetDeleteResponse(Response):
     error_code: Error = Error.NONE
     throttle_time_ms: int = 0

@@ -7,14 +7,14 @@ Reference  Kafka 4.3.1, clients/src/main/resources/common/message
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
 
+from protocol_v1.light import light
 from protocol_v1.messages import OffsetCommitResponseTopic, Request, Response, wire
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class TxnOffsetCommitRequestPartition:
     partition_index: int
     committed_offset: int
@@ -22,13 +22,13 @@ class TxnOffsetCommitRequestPartition:
     committed_metadata: str | None = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class TxnOffsetCommitRequestTopic:
     name: str
     partitions: tuple[TxnOffsetCommitRequestPartition, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class TxnOffsetCommitRequest(Request):
     """What a transactional producer commits for a consumer; it counts once the transaction has ended."""
 
@@ -46,7 +46,7 @@ class TxnOffsetCommitRequest(Request):
     topics: tuple[TxnOffsetCommitRequestTopic, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class TxnOffsetCommitResponse(Response):
     throttle_time_ms: int = 0
     topics: tuple[OffsetCommitResponseTopic, ...] = ()

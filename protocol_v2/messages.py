@@ -11,13 +11,13 @@ Start at   REQUESTS, the table of what this coordinator serves
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
 
 from protocol_v1 import messages as v1
 from protocol_v1.errors import Error
 from protocol_v1.messages import Request, Response, wire
+from protocol_v2.light import light
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
@@ -26,13 +26,13 @@ STEP_OUT_EPOCH = -2
 UNCHANGED_TIMEOUT = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class TopicPartitions:
     topic_name: str
     partitions: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class ConsumerGroupHeartbeatRequest(Request):
     versions: ClassVar[range] = range(0, 2)
     latest: ClassVar[int] = 1
@@ -55,14 +55,14 @@ class ConsumerGroupHeartbeatRequest(Request):
     """Everything that the member owns now; None says nothing, and then nothing counts as given up."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class HeartbeatAssignment:
     """All of it, never a difference."""
 
     topic_partitions: tuple[TopicPartitions, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class ConsumerGroupHeartbeatResponse(Response):
     throttle_time_ms: int = 0
     error_code: Error = Error.NONE
@@ -74,7 +74,7 @@ class ConsumerGroupHeartbeatResponse(Response):
     """None where it is what the member was told before."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class ConsumerGroupDescribeRequest(Request):
     versions: ClassVar[range] = range(0, 2)
     latest: ClassVar[int] = 1
@@ -84,7 +84,7 @@ class ConsumerGroupDescribeRequest(Request):
     include_authorized_operations: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class DescribedConsumerMember:
     member_id: str
     instance_id: str | None
@@ -101,7 +101,7 @@ class DescribedConsumerMember:
     """0: a classic member, 1: a consumer."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class DescribedConsumerGroup:
     error_code: Error = Error.NONE
     error_message: str | None = None
@@ -115,13 +115,13 @@ class DescribedConsumerGroup:
     authorized_operations: int = -(2**31)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class ConsumerGroupDescribeResponse(Response):
     throttle_time_ms: int = 0
     groups: tuple[DescribedConsumerGroup, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class AlterableConfig:
     name: str
     config_operation: int = 0
@@ -129,7 +129,7 @@ class AlterableConfig:
     value: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class AlterConfigsResource:
     resource_type: int = 32
     """32 is a group, the only resource that a group coordinator knows."""
@@ -137,7 +137,7 @@ class AlterConfigsResource:
     configs: tuple[AlterableConfig, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class IncrementalAlterConfigsRequest(Request):
     """How an administrator gives one group a session timeout, heartbeat interval or assignment interval of its own."""
 
@@ -149,7 +149,7 @@ class IncrementalAlterConfigsRequest(Request):
     validate_only: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class AlterConfigsResourceResponse:
     error_code: Error = Error.NONE
     error_message: str | None = None
@@ -157,7 +157,7 @@ class AlterConfigsResourceResponse:
     resource_name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class IncrementalAlterConfigsResponse(Response):
     throttle_time_ms: int = 0
     responses: tuple[AlterConfigsResourceResponse, ...] = ()

@@ -12,16 +12,16 @@ Start at   next_assignment
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 
 from protocol_v1.errors import Error
 from protocol_v2.fencing import Refused
+from protocol_v2.light import light
 from protocol_v2.states import ACTIONS, NEXT, Action, Finding, MemberState, Situation
 from protocol_v2.topics import TopicPartition
 from protocol_v2.values import NOTHING, CurrentAssignment, Held, Target
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class Circumstances:
     """All that one step depends on besides the member itself."""
 

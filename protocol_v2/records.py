@@ -11,10 +11,10 @@ Start at   apply
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from protocol_v2.group import ConsumerGroup
+from protocol_v2.light import light
 from protocol_v2.topics import MetadataHash
 from protocol_v2.values import GONE, JUST_ARRIVED, CurrentAssignment, MemberMetadata, ResolvedRegex, Target
 
@@ -22,25 +22,25 @@ NO_ASSIGNMENT_EPOCH = -1
 """Of a group whose target metadata has been deleted, on its way to being deleted itself."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class GroupMetadata:
     epoch: int
     metadata_hash: MetadataHash
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class TargetMetadata:
     assignment_epoch: int
     assignment_timestamp: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class ConsumerGroupMetadata:
     group_id: str
     value: GroupMetadata | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class ConsumerGroupPartitionMetadata:
     """Before Kafka 4.1 a group's topics were stored here; now it is only ever deleted."""
 
@@ -48,34 +48,34 @@ class ConsumerGroupPartitionMetadata:
     value: None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class ConsumerGroupMemberMetadata:
     group_id: str
     member_id: str
     value: MemberMetadata | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class ConsumerGroupTargetAssignmentMetadata:
     group_id: str
     value: TargetMetadata | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class ConsumerGroupTargetAssignmentMember:
     group_id: str
     member_id: str
     value: Target | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class ConsumerGroupCurrentMemberAssignment:
     group_id: str
     member_id: str
     value: CurrentAssignment | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class ConsumerGroupRegularExpression:
     group_id: str
     regex: str

@@ -11,7 +11,7 @@ Start at   is_homogeneous, assigned
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from assignors.model import Group
@@ -20,9 +20,10 @@ from assignors.server_range import ServerRangeAssignor
 from assignors.server_uniform import UniformAssignor, assign_homogeneous
 from assignors.server_uniform_mixed import Move, assign_heterogeneous
 from assignors.subscribers import static_members_first
+from protocol_v2.light import light
 
 
-@dataclass(frozen=True, slots=True)
+@light()
 class Subscriptions:
     names: Counter[str]
     regexes: Counter[str]

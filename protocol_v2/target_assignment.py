@@ -24,6 +24,7 @@ from protocol_v2.config import ASSIGNMENT_INTERVAL
 from protocol_v2.fencing import Refused
 from protocol_v2.group import AssignorView, ConsumerGroup, tally
 from protocol_v2.hash_order import timeline_order
+from protocol_v2.light import light
 from protocol_v2.records import (
     ConsumerGroupTargetAssignmentMember,
     ConsumerGroupTargetAssignmentMetadata,
@@ -52,7 +53,7 @@ class Joining:
     """Kafka's subscription type: see subscription_type.py."""
 
 
-@dataclass(frozen=True, slots=True)
+@light()
 class CurrentTarget:
     assignment_epoch: int
     target: Target

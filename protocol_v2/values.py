@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from assignors.model import Share
 from protocol_v1.messages import Protocol
+from protocol_v2.light import light
 from protocol_v2.messages import STEP_OUT_EPOCH
 from protocol_v2.states import MemberState
 from protocol_v2.topics import TopicPartition
@@ -45,7 +46,7 @@ class MemberMetadata:
     classic: ClassicMetadata | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class CurrentAssignment:
     member_epoch: int = 0
     previous_member_epoch: int = -1
@@ -67,7 +68,7 @@ JUST_ARRIVED = CurrentAssignment()
 GONE = CurrentAssignment(member_epoch=-1)
 
 
-@dataclass(frozen=True, slots=True)
+@light()
 class ConsumerMember:
     member_id: str
     metadata: MemberMetadata

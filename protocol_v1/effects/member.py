@@ -14,7 +14,7 @@ Contract   after Call the application's thread is in that callback until Callbac
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import ClassVar, TypeAlias
 
@@ -28,7 +28,7 @@ TopicPartition: TypeAlias = tuple[str, int]
 Offsets: TypeAlias = Mapping[TopicPartition, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class FindCoordinatorRequest(Request):
     """Any broker answers it, so it is not among a coordinator's requests. Only what a group's member needs."""
 
@@ -40,7 +40,7 @@ class FindCoordinatorRequest(Request):
     key_type: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class FindCoordinatorResponse(Response):
     error_code: Error = Error.NONE
 
@@ -108,13 +108,13 @@ class PollReturned:
     """How far it has consumed, as with Poll."""
 
 
-@dataclass(frozen=True, slots=True)
+@light()
 class CallbackDone:
     error: str | None = None
     """What the application's callback raised."""
 
 
-@dataclass(frozen=True, slots=True)
+@light()
 class Commit:
     """commitSync or commitAsync; Committed tells how it went. commitSync may be called inside a callback."""
 
@@ -122,7 +122,7 @@ class Commit:
     sync: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@light()
 class Subscribe:
     topics: frozenset[str] = frozenset()
     pattern: str | None = None
@@ -131,17 +131,17 @@ class Subscribe:
     """The same, matched by the coordinator; only members of KIP-848 have it (SubscriptionPattern)."""
 
 
-@dataclass(frozen=True, slots=True)
+@light()
 class Unsubscribe:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@light()
 class EnforceRebalance:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@light()
 class Close:
     option: CloseOption = CloseOption.DEFAULT
     positions: Offsets = field(default_factory=dict)
@@ -154,12 +154,12 @@ class Responded:
     response: Response
 
 
-@dataclass(frozen=True, slots=True)
+@light()
 class Disconnected:
     """The connection to the coordinator broke; whatever was in flight there fails."""
 
 
-@dataclass(frozen=True, slots=True)
+@light()
 class MetadataChanged:
     """Fresh metadata of all topics of the cluster; also the answer to RequestMetadata."""
 
@@ -196,25 +196,25 @@ class Send:
     request: Request
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class Disconnect:
     """Drop the connection to the coordinator: it does not answer, or says that it is none."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class RequestMetadata:
     """Nothing goes on before MetadataChanged comes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class Call:
     callback: Callback
     partitions: tuple[TopicPartition, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class Raise:
     """Out of poll(), which is over with it."""
 
@@ -237,7 +237,7 @@ class Fetched:
     offsets: Offsets
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class Closed:
     pass
 
@@ -248,14 +248,14 @@ class Moved:
     event: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class RejoinNeeded:
     cause: Cause
     reason: str
     """What the next JoinGroup says (KIP-800)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class Left:
     cause: Cause
     reason: str
