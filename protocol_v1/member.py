@@ -269,7 +269,7 @@ def settle(turn: MemberTurn) -> None:
     memory = turn.memory
     while memory.inbox and memory.listening:
         hear(turn, memory.inbox.pop(0))
-    deadline_ms = request_deadline(memory)
+    deadline_ms = request_deadline(memory) if memory.in_flight else None
     if deadline_ms is not None and deadline_ms <= turn.now_ms:
         on_request_timeout(turn)
     tick(turn)
@@ -327,16 +327,17 @@ TICK, REQUEST, POLL, COMMIT, CLOSE = ("tick",), ("request",), ("poll",), ("commi
 
 def set_timers(turn: MemberTurn) -> None:
     memory, now_ms = turn.memory, turn.now_ms
-    wanted = {} if memory.closed else deadlines(memory, now_ms)
-    if wanted == memory.armed:
+    wanted, armed = {} if memory.closed else deadlines(memory, now_ms), memory.armed
+    if wanted == armed:
         return
-    for key in [key for key in memory.armed if key not in wanted]:
-        del memory.armed[key]
-        turn.tell(CancelTimer(key=key))
+    if not armed.keys() <= wanted.keys():
+        for key in [key for key in armed if key not in wanted]:
+            del armed[key]
+            turn.tell(CancelTimer(key=key))
     for key, at_ms in wanted.items():
-        if memory.armed.get(key) != at_ms:
-            memory.armed[key] = at_ms
-            turn.tell(SetTimer(key=key, delay_ms=max(0, at_ms - now_ms)))
+        if armed.get(key) != at_ms:
+            armed[key] = at_ms
+            turn.tell(SetTimer(key=key, delay_ms=at_ms - now_ms if at_ms > now_ms else 0))
 
 
 def deadlines(memory: MemberMemory, now_ms: int) -> dict[TimerKey, int]:

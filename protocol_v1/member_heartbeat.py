@@ -33,8 +33,9 @@ def tick_at(memory: MemberMemory) -> int | None:
         return None
     if not memory.coordinator_known:
         return memory.lookup_tick_at_ms
-    due_ms = min(memory.session_at_ms, memory.heartbeat_at_ms)
-    return due_ms if memory.in_poll else min(due_ms, memory.poll_at_ms)
+    session_at_ms, heartbeat_at_ms = memory.session_at_ms, memory.heartbeat_at_ms
+    due_ms = heartbeat_at_ms if heartbeat_at_ms < session_at_ms else session_at_ms
+    return due_ms if memory.in_poll or due_ms < memory.poll_at_ms else memory.poll_at_ms
 
 
 def tick(turn: MemberTurn) -> None:

@@ -29,6 +29,7 @@ from protocol_v1.effects.member import (
     Poll,
     PollReturned,
     Responded,
+    Send,
     Subscribe,
     TimerFired,
     Told,
@@ -261,17 +262,24 @@ def settle(turn: MemberTurn) -> None:
     if memory.auto_commit_at_ms is None:
         restart_auto_commit(turn)
         memory.poll_at_ms = memory.poll_at_ms or turn.now_ms + turn.config.max_poll_interval_ms
-    deadline_ms = request_deadline(memory)
+    deadline_ms = request_deadline(memory) if memory.in_flight else None
     if deadline_ms is not None and deadline_ms <= turn.now_ms:
         on_request_timeout(turn)
-    done = -1
-    while done != len(turn.effects):
-        done = len(turn.effects)
+    effects, done = turn.effects, -1
+    while done != len(effects):
+        done = len(effects)
         if may_pass(memory):
             poll_pass(turn)
         background_pass(turn)
         if memory.queue or memory.batch or memory.thrown is not None or memory.unsubscribing:
             serve(turn)
+        elif only_sends(effects, done):
+            return
+
+
+def only_sends(effects: list[MemberEffect], since: int) -> bool:
+    """Of what was only sent nothing more comes before the answer."""
+    return all(type(effect) is Send for effect in effects[since:])
 
 
 def may_pass(memory: MemberMemory) -> bool:
@@ -321,29 +329,29 @@ TICK, REQUEST, LOOKUP, OFFSETS, METADATA, CLOSE = (
 
 def set_timers(turn: MemberTurn) -> None:
     memory, now_ms = turn.memory, turn.now_ms
-    wanted = {} if memory.closed else deadlines(memory, now_ms)
-    if wanted == memory.armed:
+    wanted, armed = {} if memory.closed else deadlines(memory, now_ms), memory.armed
+    if wanted == armed:
         return
-    for key in [key for key in memory.armed if key not in wanted]:
-        del memory.armed[key]
-        turn.tell(CancelTimer(key=key))
+    if not armed.keys() <= wanted.keys():
+        for key in [key for key in armed if key not in wanted]:
+            del armed[key]
+            turn.tell(CancelTimer(key=key))
     for key, at_ms in wanted.items():
-        if memory.armed.get(key) != at_ms:
-            memory.armed[key] = at_ms
-            turn.tell(SetTimer(key=key, delay_ms=max(0, at_ms - now_ms)))
+        if armed.get(key) != at_ms:
+            armed[key] = at_ms
+            turn.tell(SetTimer(key=key, delay_ms=at_ms - now_ms if at_ms > now_ms else 0))
 
 
 def deadlines(memory: MemberMemory, now_ms: int) -> dict[TimerKey, int]:
     found: dict[TimerKey, int] = {}
     if (tick_ms := tick_at(memory)) is not None:
         found[TICK] = tick_ms
-    if (request_ms := request_deadline(memory)) is not None:
+    if memory.in_flight and (request_ms := request_deadline(memory)) is not None:
         found[REQUEST] = request_ms
     if not memory.coordinator_known and (lookup_ms := lookup_at(memory)) is not None:
         found[LOOKUP] = lookup_ms
-    later = [at_ms for at_ms in offset_deadlines(memory) if at_ms > now_ms]
-    if later:
-        found[OFFSETS] = min(later)
+    if (offsets_ms := offsets_at(memory, now_ms)) is not None:
+        found[OFFSETS] = offsets_ms
     if memory.metadata_at_ms > now_ms and memory.state is RECONCILING and not memory.metadata_asked:
         found[METADATA] = memory.metadata_at_ms
     if memory.closing is not None and memory.closing.left:
@@ -351,16 +359,21 @@ def deadlines(memory: MemberMemory, now_ms: int) -> dict[TimerKey, int]:
     return found
 
 
-def offset_deadlines(memory: MemberMemory) -> list[int]:
+def offsets_at(memory: MemberMemory, now_ms: int) -> int | None:
     """When a commit or a fetch would go on by itself, if nothing comes before."""
-    found = []
-    if memory.coordinator_known:
-        if memory.commits:
-            found += [pending.retry_at_ms for pending in memory.commits]
-        if memory.fetching is not None:
-            found.append(memory.fetching.retry_at_ms)
-    if memory.sync_commit is not None and memory.sync_commit.deadline_ms is not None:
-        found.append(memory.sync_commit.deadline_ms)
+    found = None
     if memory.auto_commit_at_ms is not None and memory.positions and memory.in_poll:
-        found.append(memory.auto_commit_at_ms)
+        found = sooner(memory.auto_commit_at_ms, found, now_ms)
+    if memory.coordinator_known:
+        for pending in memory.commits:
+            found = sooner(pending.retry_at_ms, found, now_ms)
+        if memory.fetching is not None:
+            found = sooner(memory.fetching.retry_at_ms, found, now_ms)
+    if memory.sync_commit is not None and memory.sync_commit.deadline_ms is not None:
+        found = sooner(memory.sync_commit.deadline_ms, found, now_ms)
     return found
+
+
+def sooner(at_ms: int, than_ms: int | None, now_ms: int) -> int | None:
+    """What lies behind is no deadline."""
+    return at_ms if at_ms > now_ms and (than_ms is None or at_ms < than_ms) else than_ms

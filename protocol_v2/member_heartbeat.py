@@ -40,14 +40,14 @@ def tick_at(memory: MemberMemory) -> int | None:
     if memory.heartbeats.in_flight is not None:
         return poll_at_ms
     heartbeat_at_ms = next_heartbeat_at(memory)
-    return heartbeat_at_ms if poll_at_ms is None else min(poll_at_ms, heartbeat_at_ms)
+    return heartbeat_at_ms if poll_at_ms is None or heartbeat_at_ms < poll_at_ms else poll_at_ms
 
 
 def next_heartbeat_at(memory: MemberMemory) -> int:
-    heartbeats = memory.heartbeats
+    due_ms, retry_at_ms = memory.heartbeats.due_ms, memory.heartbeats.retry_at_ms
     if memory.state not in AT_ONCE and memory.state is not MemberState.LEAVING:
-        return max(heartbeats.due_ms, heartbeats.retry_at_ms)
-    return 0 if memory.config.quirks_of_java else heartbeats.retry_at_ms
+        return due_ms if due_ms > retry_at_ms else retry_at_ms
+    return 0 if memory.config.quirks_of_java else retry_at_ms
 
 
 def tick(turn: MemberTurn) -> None:

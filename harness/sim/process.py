@@ -311,34 +311,36 @@ class Process:
     def perform(self, effects: Sequence[MemberEffect]) -> None:
         moved = commits = False
         for effect in effects:
-            # What comes with nearly every event first: a match asks for one class after the other.
+            # What is frequent first: a match asks for one class after the other.
             if isinstance(effect, SetTimer):
                 look_ms = self.routine.look_ms
                 late_ms = up_to(look_ms, self.world.random) if look_ms and effect.key == TICK else 0
                 self.timers.set(effect.key, effect.delay_ms + late_ms)
                 continue
             match effect:
+                case CancelTimer():
+                    self.timers.cancel(effect.key)
                 case Send():
                     # What is to be given up is committed first, and not read any more from then on.
                     commits = commits or isinstance(effect.request, OffsetCommitRequest)
                     self.world.send(self, effect.request)
-                case CancelTimer():
-                    self.timers.cancel(effect.key)
+                case Moved():
+                    moved = True
+                case Call():
+                    moved = True
+                    self.call(effect)
+                case Committed():
+                    self.committed(effect)
+                case Fetched():
+                    moved = True
+                    self.world.kernel.after(0, self.begin, effect.offsets)
+                case RejoinNeeded() | Left():
+                    moved = True
                 case Disconnect():
                     self.connection += 1
                     moved = True
                 case RequestMetadata():
                     self.world.metadata_for(self)
-                case Call():
-                    moved = True
-                    self.call(effect)
-                case Fetched():
-                    moved = True
-                    self.world.kernel.after(0, self.begin, effect.offsets)
-                case Committed():
-                    self.committed(effect)
-                case Moved() | RejoinNeeded() | Left():
-                    moved = True
                 case Raise():
                     self.fail(effect)
                     return
