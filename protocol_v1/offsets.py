@@ -50,13 +50,13 @@ def offset_commit(turn: Turn, request: OffsetCommitRequest) -> None:
     results: Results = {}
     wanted: Wanted = []
     for topic in request.topics:
-        name = topic.name
+        name, size = topic.name, partitions_of(turn, topic.name)
         for partition in topic.partitions:
-            error = check_partition(turn, request.version, name, partition.partition_index)
-            if error is NONE:
+            index = partition.partition_index
+            if size is None or 0 <= index < size:
                 wanted.append((name, partition))
             else:
-                add_result(results, name, partition.partition_index, error)
+                add_result(results, name, index, check_partition(turn, request.version, name, index))
     if not wanted:
         turn.reply(request, commit_response(results))
         return
@@ -82,6 +82,12 @@ def offset_commit(turn: Turn, request: OffsetCommitRequest) -> None:
         lambda turn: turn.reply(request, commit_response(results)),
         expires_ms=None if retention_ms == -1 else turn.now_ms + retention_ms,
     )
+
+
+def partitions_of(turn: Turn, topic: str) -> int | None:
+    """None: topics are not looked at here."""
+    topics = turn.shard.topics
+    return topics.get(topic, 0) if topics is not None else None
 
 
 def check_partition(turn: Turn, version: int, topic: str, partition: int) -> Error:
@@ -258,10 +264,12 @@ def fetched_group(turn: Turn, asked: OffsetFetchRequestGroup, *, stable: bool) -
             OffsetFetchResponseTopic(
                 name=topic.name,
                 partitions=tuple(
-                    OffsetFetchResponsePartition(partition_index=partition, error_code=Error.UNSTABLE_OFFSET_COMMIT)
-                    if (topic.name, partition) in unstable
-                    else fetched(offsets.get((topic.name, partition)), partition)
-                    for partition in topic.partition_indexes
+                    [
+                        OffsetFetchResponsePartition(partition_index=partition, error_code=Error.UNSTABLE_OFFSET_COMMIT)
+                        if (topic.name, partition) in unstable
+                        else fetched(offsets.get((topic.name, partition)), partition)
+                        for partition in topic.partition_indexes
+                    ]
                 ),
             )
             for topic in topics

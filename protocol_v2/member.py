@@ -120,13 +120,13 @@ class Member:
     @property
     def fetchable(self) -> frozenset[TopicPartition]:
         """What poll() may deliver."""
-        memory = self.memory
+        memory, subscribed = self.memory, self.memory.subscribed
         kept = memory.owned
         if memory.pending_revocation or memory.awaiting_callback:
             kept = kept - memory.pending_revocation - memory.awaiting_callback
-        if all(map(memory.subscribed.may_fetch, {topic for topic, _ in kept})):
+        if subscribed.topics.issuperset([topic for topic, _ in kept]):
             return kept
-        return frozenset(tp for tp in kept if memory.subscribed.may_fetch(tp[0]))
+        return frozenset(tp for tp in kept if subscribed.may_fetch(tp[0]))
 
     @property
     def epoch(self) -> int:
@@ -273,13 +273,8 @@ def settle(turn: MemberTurn) -> None:
         background_pass(turn)
         if memory.queue or memory.batch or memory.thrown is not None or memory.unsubscribing:
             serve(turn)
-        elif only_sends(effects, done):
-            return
-
-
-def only_sends(effects: list[MemberEffect], since: int) -> bool:
-    """Of what was only sent nothing more comes before the answer."""
-    return all(type(effect) is Send for effect in effects[since:])
+        elif len(effects) == done + 1 and isinstance(effects[done], Send):
+            return  # nothing more comes of a request before its answer
 
 
 def may_pass(memory: MemberMemory) -> bool:

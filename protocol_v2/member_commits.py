@@ -116,18 +116,11 @@ def send_commit(turn: MemberTurn, pending: PendingCommit) -> None:
 
 
 def commit_topics(offsets: Offsets) -> tuple[OffsetCommitRequestTopic, ...]:
-    return tuple(
-        OffsetCommitRequestTopic(
-            name=name,
-            partitions=tuple(
-                OffsetCommitRequestPartition(
-                    partition_index=index, committed_offset=offsets[name, index], committed_metadata=""
-                )
-                for index in indexes
-            ),
-        )
-        for name, indexes in by_topic(offsets).items()
-    )
+    found: dict[str, list[OffsetCommitRequestPartition]] = {}
+    for tp in sorted(offsets):
+        one = OffsetCommitRequestPartition(partition_index=tp[1], committed_offset=offsets[tp], committed_metadata="")
+        found.setdefault(tp[0], []).append(one)
+    return tuple([OffsetCommitRequestTopic(name=name, partitions=tuple(found[name])) for name in found])
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, tuple[int, ...]]:

@@ -61,7 +61,7 @@ def on_offset_fetch(turn: MemberTurn, sent: Sent, response: OffsetFetchResponse)
         fetch_failed(turn, fetch, how, group.error_code)
         return
     partitions = {(topic.name, one.partition_index): one for topic in group.topics for one in topic.partitions}
-    error = worst({one.error_code for one in partitions.values()})
+    error = worst({one.error_code for one in partitions.values() if one.error_code is not Error.NONE})
     late = turn.now_ms + turn.config.retry_backoff_ms >= fetch.deadline_ms
     if error in (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID) and late:
         error = Error.NONE  # there is nothing to be found, then
@@ -76,7 +76,7 @@ def worst(errors: set[Error]) -> Error:
     """What cannot be mended comes before what is forbidden, and that before what may pass."""
     order = (Reaction.RAISE, Reaction.UNAUTHORIZED, Reaction.RETRY)
     return min(
-        errors - {Error.NONE},
+        errors,
         key=lambda error: (order.index(OF_ONE_PARTITION.get(error, Reaction.RAISE)), -error.value),
         default=Error.NONE,
     )

@@ -37,22 +37,35 @@ def offset_commit(turn: Turn, request: v1.OffsetCommitRequest) -> None:
     results: Results = {}
     wanted: list[tuple[str, v1.OffsetCommitRequestPartition]] = []
     for topic in request.topics:
-        name = topic.name
+        name, size = topic.name, partitions_of(turn, topic.name)
         for partition in topic.partitions:
-            error = check_partition(turn, request.version, name, partition.partition_index)
-            if error is NONE:
+            index = partition.partition_index
+            if 0 <= index < size:
                 wanted.append((name, partition))
             else:
-                add_result(results, name, partition.partition_index, error)
+                add_result(results, name, index, check_partition(turn, request.version, name, index))
     group = turn.shard.groups.get(request.group_id)
     error = check_commit(turn, group, request, wanted) if wanted else Error.NONE
     records: list[Any] = []
+    record, retention_ms = turn.shard.offsets.commit, request.retention_time_ms
+    expires_ms = None if retention_ms == -1 else turn.now_ms + retention_ms
     for name, partition in wanted:
         code, metadata = error, partition.committed_metadata or ""
         if metadata and code is NONE and utf16_length(metadata) > turn.config.offset_metadata_max_bytes:
             code = Error.OFFSET_METADATA_TOO_LARGE
         if code is NONE:
-            records.append(offset_record(turn, request, name, partition, metadata))
+            records.append(
+                record(
+                    group=request.group_id,
+                    topic=name,
+                    partition=partition.partition_index,
+                    offset=partition.committed_offset,
+                    leader_epoch=partition.committed_leader_epoch,
+                    metadata=metadata,
+                    commit_timestamp=turn.now_ms,
+                    expire_timestamp=expires_ms,
+                )
+            )
         add_result(results, name, partition.partition_index, code)
 
     def durable(turn: Turn, error: Error) -> None:
@@ -66,11 +79,15 @@ def offset_commit(turn: Turn, request: v1.OffsetCommitRequest) -> None:
     turn.commit(request.group_id, records, Event.HEARTBEAT, durable)
 
 
-def check_partition(turn: Turn, version: int, topic: str, partition: int) -> Error:
+def partitions_of(turn: Turn, topic: str) -> int:
     known = turn.shard.image.topics.get(topic)
-    if known is not None and 0 <= partition < known.topic.partitions:
+    return known.topic.partitions if known is not None else 0
+
+
+def check_partition(turn: Turn, version: int, topic: str, partition: int) -> Error:
+    if 0 <= partition < partitions_of(turn, topic):
         return NONE
-    if known is None and version >= TOPIC_IDS_SINCE:
+    if topic not in turn.shard.image.topics and version >= TOPIC_IDS_SINCE:
         return Error.UNKNOWN_TOPIC_ID
     return Error.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -108,22 +125,6 @@ def given_by(member: ConsumerMember, partition: TopicPartition, epoch: int) -> b
 
 def stale(member: ConsumerMember) -> Error:
     return Error.STALE_MEMBER_EPOCH if member.metadata.classic is None else Error.ILLEGAL_GENERATION
-
-
-def offset_record(
-    turn: Turn, request: v1.OffsetCommitRequest, name: str, partition: v1.OffsetCommitRequestPartition, metadata: str
-) -> Any:
-    retention_ms = request.retention_time_ms
-    return turn.shard.offsets.commit(
-        group=request.group_id,
-        topic=name,
-        partition=partition.partition_index,
-        offset=partition.committed_offset,
-        leader_epoch=partition.committed_leader_epoch,
-        metadata=metadata,
-        commit_timestamp=turn.now_ms,
-        expire_timestamp=None if retention_ms == -1 else turn.now_ms + retention_ms,
-    )
 
 
 def utf16_length(text: str) -> int:
@@ -195,7 +196,8 @@ def fetched_group(turn: Turn, asked: v1.OffsetFetchRequestGroup, version: int) -
         group_id=asked.group_id,
         topics=tuple(
             v1.OffsetFetchResponseTopic(
-                name=name, partitions=tuple(fetched(offsets.get((name, partition)), partition) for partition in numbers)
+                name=name,
+                partitions=tuple([fetched(offsets.get((name, partition)), partition) for partition in numbers]),
             )
             if version < TOPIC_IDS_SINCE or name in turn.shard.image.topics
             else unknown_topic(name, numbers)

@@ -73,10 +73,14 @@ def still_owns(partitions: Collection[TopicPartition], owned: Collection[TopicPa
 
 
 def towards_target(current: CurrentAssignment, at: Circumstances) -> CurrentAssignment:
-    wanted = {topic_id for topic_id in {topic_id for topic_id, _ in at.target.partitions} if at.is_subscribed(topic_id)}
-    target = {partition for partition in at.target.partitions if partition[0] in wanted}
+    target = at.target.partitions
+    unwanted = [topic_id for topic_id in {topic_id for topic_id, _ in target} if not at.is_subscribed(topic_id)]
+    if unwanted:
+        target = frozenset(partition for partition in target if partition[0] not in unwanted)
     keep = {partition: epoch for partition, epoch in current.assigned.items() if partition in target}
-    revoke = {partition: epoch for partition, epoch in current.assigned.items() if partition not in target}
+    revoke = NOTHING
+    if len(keep) < len(current.assigned):
+        revoke = {partition: epoch for partition, epoch in current.assigned.items() if partition not in target}
     free = [
         partition
         for partition in target

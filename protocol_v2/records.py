@@ -128,6 +128,8 @@ def apply(groups: Groups, record: GroupRecord, *, loading: bool = False) -> None
 
 def apply_to(group: ConsumerGroup, record: GroupRecord) -> None:
     match record:
+        case ConsumerGroupCurrentMemberAssignment():  # nearly all are
+            group.set_current(record.member_id, record.value)
         case ConsumerGroupMetadata(value=GroupMetadata() as value):
             group.group_epoch = value.epoch
             group.metadata_hash = value.metadata_hash
@@ -138,8 +140,6 @@ def apply_to(group: ConsumerGroup, record: GroupRecord) -> None:
             group.assignment_timestamp = value.assignment_timestamp if value else None
         case ConsumerGroupTargetAssignmentMember():
             group.set_target(record.member_id, record.value)
-        case ConsumerGroupCurrentMemberAssignment():
-            group.set_current(record.member_id, record.value)
         case ConsumerGroupRegularExpression():
             group.set_resolved(record.regex, record.value)
         case _:
@@ -151,6 +151,11 @@ def stored(groups: Groups, record: GroupRecord) -> GroupRecord:
     group = groups.get(record.group_id)
     group_id = record.group_id
     match record:
+        case ConsumerGroupCurrentMemberAssignment(member_id=member_id):
+            member = group.members.get(member_id) if group else None
+            absent = member is None or member.current in (JUST_ARRIVED, GONE)
+            current = None if member is None or absent else member.current
+            return ConsumerGroupCurrentMemberAssignment(group_id=group_id, member_id=member_id, value=current)
         case ConsumerGroupMetadata():
             known = GroupMetadata(epoch=group.group_epoch, metadata_hash=group.metadata_hash) if group else None
             return ConsumerGroupMetadata(group_id=group_id, value=known)
@@ -171,11 +176,6 @@ def stored(groups: Groups, record: GroupRecord) -> GroupRecord:
         case ConsumerGroupTargetAssignmentMember(member_id=member_id):
             target = group.targets.get(member_id) if group else None
             return ConsumerGroupTargetAssignmentMember(group_id=group_id, member_id=member_id, value=target)
-        case ConsumerGroupCurrentMemberAssignment(member_id=member_id):
-            member = group.members.get(member_id) if group else None
-            absent = member is None or member.current in (JUST_ARRIVED, GONE)
-            current = None if member is None or absent else member.current
-            return ConsumerGroupCurrentMemberAssignment(group_id=group_id, member_id=member_id, value=current)
         case ConsumerGroupRegularExpression(regex=regex):
             resolved = group.resolved.get(regex) if group else None
             return ConsumerGroupRegularExpression(group_id=group_id, regex=regex, value=resolved)

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from protocol_v2.offset_store import OffsetStore
     from protocol_v2.subscriptions import Resolution
 
+OF_GROUPS = frozenset(GROUP_RECORDS)
+"""Offsets are in the log beside them, and change no group."""
+
 Done: TypeAlias = "Callable[[Turn, Error], None]"
 """What follows an append; the error is NONE, or what a client is to be told."""
 
@@ -120,13 +123,14 @@ class Turn:
             return
         groups = self.shard.groups
         existed = group_id in groups
-        before = groups[group_id].state if existed else None
         replaced: list[GroupRecord] = []
-        for record in records:
-            if isinstance(record, GROUP_RECORDS):
+        changes = [record for record in records if type(record) in OF_GROUPS]
+        if changes:
+            before = groups[group_id].state if existed else None
+            for record in changes:
                 replaced.append(stored(groups, record))
                 apply(groups, record)
-        self.tell(group_id, before, event, member_id)
+            self.tell(group_id, before, event, member_id)
 
         def undo(turn: Turn) -> None:
             there = set(turn.member_ids(group_id))

@@ -182,13 +182,13 @@ class Broker:
 
     def _accepted(self, append: Append, request: Request | None, now_ms: int) -> None:
         """Commits count from when they are durable, whenever the member hears of it."""
-        offsets = {}
+        offsets, unwritten = {}, self._unwritten
         for record in append.records:
             if isinstance(record, OffsetCommit):
                 tp = record.topic, record.partition
                 offsets[tp] = record.offset
-                if tp in self._unwritten and self._unwritten[tp][1] <= record.commit_timestamp:
-                    del self._unwritten[tp]
+                if tp in unwritten and unwritten[tp][1] <= record.commit_timestamp:
+                    del unwritten[tp]
         if offsets and request is not None:
             self._committed(request.client_id, offsets, now_ms)
 

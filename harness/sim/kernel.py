@@ -115,13 +115,15 @@ class Timers:
         if timer is None:
             timer = self._timers[key] = Timer(key)
         timer.due_ms = due_ms = self._kernel.now_ms + delay_ms
-        if timer.queued_ms is None or timer.queued_ms > due_ms:
+        queued_ms = timer.queued_ms
+        if queued_ms is None or queued_ms > due_ms:
             timer.queued_ms = due_ms
             self._kernel.at(due_ms, self._come_up, timer, rhythm=self)
 
     def cancel(self, key: TimerKey) -> None:
-        if key in self._timers:
-            self._timers[key].due_ms = None
+        timer = self._timers.get(key)
+        if timer is not None:
+            timer.due_ms = None
 
     def clear(self) -> None:
         for timer in self._timers.values():

@@ -37,10 +37,11 @@ class Wire:
     def due_ms(self, process: Process, way: int) -> int:
         """When a message that is sent now is there: not before those sent before it on the same connection."""
         due_ms = self.world.kernel.now_ms + self.latency_ms()
-        connection, last_ms = process.routine.last_on_the_way[way]
-        if connection == process.connection:
-            due_ms = max(due_ms, last_ms)
-        process.routine.last_on_the_way[way] = (process.connection, due_ms)
+        on_the_way = process.routine.last_on_the_way
+        connection, last_ms = on_the_way[way]
+        if connection == process.connection and last_ms > due_ms:
+            due_ms = last_ms
+        on_the_way[way] = (process.connection, due_ms)
         return due_ms
 
     def lost(self) -> bool:
