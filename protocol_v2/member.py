@@ -62,7 +62,7 @@ from protocol_v2.member_membership import come_back, leave_group
 from protocol_v2.member_memory import MemberMemory, MemberTurn, Sent
 from protocol_v2.member_offsets import drive_fetch, on_offset_fetch, want_offsets
 from protocol_v2.member_reconciliation import maybe_reconcile, metadata_came
-from protocol_v2.member_states import RECONCILING, MemberState
+from protocol_v2.member_states import RECONCILING, STABLE, MemberState
 from protocol_v2.member_subscription import Subscribed
 from protocol_v2.messages import ConsumerGroupHeartbeatRequest
 
@@ -168,12 +168,14 @@ class Member:
     def settled(self) -> bool:
         """In the group, with nothing on its mind but heartbeats and commits."""
         memory = self.memory
-        waits = memory.then is not None or bool(memory.queue) or bool(memory.batch) or memory.reconciling is not None
-        asks = memory.fetching is not None or bool(memory.commits) or not memory.coordinator_known
-        leaves = memory.leaving or memory.closing is not None
-        memo = memory.heartbeats.memo
-        told = memo.names == memory.subscribed.topics and memo.regex == memory.subscribed.regex
-        return memory.state is MemberState.STABLE and told and not waits and not asks and not leaves
+        if memory.state is not STABLE or not memory.coordinator_known or memory.leaving or memory.closing is not None:
+            return False
+        if memory.then is not None or memory.queue or memory.batch or memory.reconciling is not None:
+            return False
+        if memory.fetching is not None or memory.commits:
+            return False
+        memo, subscribed = memory.heartbeats.memo, memory.subscribed
+        return memo.names == subscribed.topics and memo.regex == subscribed.regex
 
     def leap(self, beats_ms: int, commits_ms: int) -> None:
         """Put off heartbeats, and auto-commits, by so much: for a driver that passes over time in which a settled

@@ -18,7 +18,7 @@ from assignors.interface import Assignor
 from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
 from protocol_v1.errors import Error, append_error
 from protocol_v1.messages import Request, Response
-from protocol_v2.config import SESSION_TIMEOUT, CoordinatorConfig, GroupSettings, setting
+from protocol_v2.config import SESSION_TIMEOUT, CoordinatorConfig, GroupSettings, default_of, setting
 from protocol_v2.group import ConsumerGroup
 from protocol_v2.records import GROUP_RECORDS, GroupRecord, Groups, apply, stored
 from protocol_v2.states import Event, GroupState
@@ -96,7 +96,8 @@ class Turn:
         return self.shard.config
 
     def setting(self, group_id: str, name: str) -> int:
-        return setting(self.shard.config, self.shard.settings.get(group_id, {}), name)
+        own = self.shard.settings.get(group_id)
+        return default_of(self.shard.config, name) if own is None else setting(self.shard.config, own, name)
 
     def reply(self, request: Request, response: Response) -> None:
         self.effects.append(Reply(request=request, response=response))

@@ -35,6 +35,9 @@ def request_bytes(request: Request) -> int:
     if isinstance(request, HeartbeatRequest):
         return size
     match request:
+        case ConsumerGroupHeartbeatRequest():
+            size += sum(len(topic) + 2 for topic in request.subscribed_topic_names or ())
+            size += sum(20 + 4 * len(one.partitions) for one in request.topic_partitions or ())
         case JoinGroupRequest():
             size += sum(len(protocol.name) + len(protocol.metadata) + 4 for protocol in request.protocols)
         case SyncGroupRequest():
@@ -47,9 +50,6 @@ def request_bytes(request: Request) -> int:
                 for group in request.groups
                 for topic in group.topics or ()
             )
-        case ConsumerGroupHeartbeatRequest():
-            size += sum(len(topic) + 2 for topic in request.subscribed_topic_names or ())
-            size += sum(20 + 4 * len(one.partitions) for one in request.topic_partitions or ())
     return size
 
 
