@@ -410,7 +410,8 @@ class Process:
         # A KIP-848 member may ask twice, if a callback keeps it from the first answer: what is read by now goes on.
         starts = {tp: max(offset, 0) for tp, offset in offsets.items() if tp not in self.reader.streams}
         self.starts |= starts
-        if self.machine.in_poll and not self.paused and not self.in_callback:
+        # Of offsets that were committed the machine knows; that nothing was, it leaves to the application's reset.
+        if min(offsets.values()) < 0 and self.machine.in_poll and not self.paused and not self.in_callback:
             self.tell(Poll(starts))
         self.read_what_is_fetchable()
 
