@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from protocol_v1.errors import MalformedBytes
+from protocol_v1.light import light
 
 PROTOCOL_TYPE = "consumer"
 LATEST_VERSION = 3
@@ -24,7 +25,7 @@ INT32 = struct.Struct(">i")
 Partitions = Mapping[str, tuple[int, ...]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class Subscription:
     topics: tuple[str, ...]
     user_data: bytes | None = None
@@ -33,7 +34,7 @@ class Subscription:
     rack_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class Assignment:
     assigned_partitions: Partitions = field(default_factory=dict)
     user_data: bytes | None = None

@@ -56,9 +56,11 @@ def send_commit(turn: MemberTurn, commit: PendingCommit) -> None:
 
 def commit_topics(offsets: Offsets) -> tuple[OffsetCommitRequestTopic, ...]:
     found: dict[str, list[OffsetCommitRequestPartition]] = {}
-    for tp in sorted(offsets):
-        one = OffsetCommitRequestPartition(partition_index=tp[1], committed_offset=offsets[tp], committed_metadata="")
-        found.setdefault(tp[0], []).append(one)
+    for name, index in sorted(offsets):
+        one = OffsetCommitRequestPartition(
+            partition_index=index, committed_offset=offsets[name, index], committed_metadata=""
+        )
+        found.setdefault(name, []).append(one)
     return tuple([OffsetCommitRequestTopic(name=name, partitions=tuple(found[name])) for name in found])
 
 
@@ -78,7 +80,7 @@ def commit_over(turn: MemberTurn, commit: PendingCommit, outcome: CommitOutcome)
     if outcome is CommitOutcome.RETRIABLE and commit.by == "interval":
         memory.auto_commit_at_ms = turn.now_ms + turn.config.retry_backoff_ms
     if commit.offsets and not attempt_of_sync:
-        turn.tell(Committed(offsets=commit.offsets, outcome=outcome, by=commit.by))
+        turn.tell(Committed(commit.offsets, outcome, commit.by))
 
 
 def auto_commit_if_due(turn: MemberTurn) -> None:

@@ -208,7 +208,7 @@ class MemberTurn:
         deadline_ms = self.now_ms + (self.config.request_timeout_ms if timeout_ms is None else timeout_ms)
         sent = Sent(request, self.memory.generation, deadline_ms, commit)
         self.memory.in_flight[request.correlation_id] = sent
-        self.tell(Send(request=request))
+        self.tell(Send(request))
 
     def look_up(self) -> None:
         """Ask for the coordinator, unless somebody does already."""
@@ -226,7 +226,7 @@ class MemberTurn:
         """The one place where a member changes its state."""
         memory = self.memory
         memory.state = next_member_state(memory.state, event)
-        self.tell(Moved(state=memory.state.value, event=event.value))
+        self.tell(Moved(memory.state.value, event.value))
 
     def reset(self, event: MemberEvent, reason: str, cause: Cause = Cause.FORGOTTEN) -> None:
         """The next prepare finds no generation and gives up as lost what this member still owns."""
@@ -254,7 +254,7 @@ class MemberTurn:
         """max.poll.interval goes on counting inside a callback, and so do the heartbeats."""
         self.memory.then = then
         self.memory.poll_at_ms = self.now_ms + self.config.max_poll_interval_ms
-        self.tell(Call(callback=callback, partitions=tuple(sorted(partitions))))
+        self.tell(Call(callback, tuple(sorted(partitions))))
 
     def throw(self, error: Error | None, message: str) -> None:
         self.memory.polling = False

@@ -91,7 +91,7 @@ def drive_sync_commit(turn: MemberTurn) -> None:
         outcome = CommitOutcome.TIMED_OUT
     if outcome is not None:
         memory.sync_commit = None
-        turn.tell(Committed(offsets=commit.offsets, outcome=outcome, by=commit.by))
+        turn.tell(Committed(commit.offsets, outcome, commit.by))
         commit.then(turn)
 
 
@@ -132,7 +132,7 @@ def on_offset_fetch(turn: MemberTurn, sent: Sent, response: OffsetFetchResponse)
     memory.looked_up |= offsets.keys()
     memory.positions |= {tp: offset for tp, offset in offsets.items() if offset >= 0}
     if offsets:
-        turn.tell(Fetched(offsets=offsets))
+        turn.tell(Fetched(offsets))
 
 
 def fetch_failed(turn: MemberTurn, error: Error) -> None:

@@ -192,7 +192,7 @@ class LeaveGroupResponse(Response):
     members: tuple[LeaveGroupResponseMember, ...] = wire(since=3, default=())
 
 
-@light(kw_only=True)
+@light()
 class OffsetCommitRequestPartition:
     partition_index: int
     committed_offset: int
@@ -221,7 +221,7 @@ class OffsetCommitRequest(Request):
     topics: tuple[OffsetCommitRequestTopic, ...]
 
 
-@light(kw_only=True)
+@light()
 class OffsetCommitResponsePartition:
     partition_index: int
     error_code: Error = Error.NONE
@@ -266,7 +266,7 @@ class OffsetFetchRequest(Request):
     require_stable: bool = wire(since=7, default=False, ignorable=True)
 
 
-@light(kw_only=True)
+@light()
 class OffsetFetchResponsePartition:
     partition_index: int
     committed_offset: int = -1

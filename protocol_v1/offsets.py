@@ -134,15 +134,9 @@ def store_offsets(
             accepted.append(Error.OFFSET_METADATA_TOO_LARGE)
         else:
             accepted.append(NONE)
+            offset, leader_epoch = partition.committed_offset, partition.committed_leader_epoch
             commit = OffsetCommit(
-                group=group_id,
-                topic=name,
-                partition=partition.partition_index,
-                offset=partition.committed_offset,
-                leader_epoch=partition.committed_leader_epoch,
-                metadata=metadata,
-                commit_timestamp=turn.now_ms,
-                expire_timestamp=expires_ms,
+                group_id, name, partition.partition_index, offset, leader_epoch, metadata, turn.now_ms, expires_ms
             )
             records.append(written_as(commit))
 
@@ -288,9 +282,4 @@ def every_topic(offsets: GroupOffsets) -> list[OffsetFetchRequestTopic]:
 def fetched(committed: OffsetCommit | None, partition: int) -> OffsetFetchResponsePartition:
     if committed is None:
         return OffsetFetchResponsePartition(partition_index=partition)
-    return OffsetFetchResponsePartition(
-        partition_index=partition,
-        committed_offset=committed.offset,
-        committed_leader_epoch=committed.leader_epoch,
-        metadata=committed.metadata,
-    )
+    return OffsetFetchResponsePartition(partition, committed.offset, committed.leader_epoch, committed.metadata)

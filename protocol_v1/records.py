@@ -21,7 +21,7 @@ from protocol_v1.messages import Protocol
 from protocol_v1.states import Event, next_state
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class MemberMetadata:
     member_id: str
     group_instance_id: str | None
@@ -34,7 +34,7 @@ class MemberMetadata:
     assignment: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class GroupMetadata:
     group: str
     protocol_type: str
@@ -45,12 +45,12 @@ class GroupMetadata:
     members: tuple[MemberMetadata, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class GroupTombstone:
     group: str
 
 
-@light(kw_only=True)
+@light()
 class OffsetCommit:
     group: str
     topic: str
@@ -63,14 +63,14 @@ class OffsetCommit:
     """Only requests of versions 2-4 can give one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class OffsetTombstone:
     group: str
     topic: str
     partition: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class PendingOffset:
     """An OffsetCommit in a batch of a transactional producer."""
 
@@ -78,7 +78,7 @@ class PendingOffset:
     commit: OffsetCommit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light(kw_only=True)
 class TransactionMarker:
     """The control record that ends a producer's transaction."""
 

@@ -30,7 +30,7 @@ def ignore(turn: Turn, error: Error) -> None:
     """For records whose loss is harmless."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class PendingAppend:
     done: Done
     waiting: list[Done] = field(default_factory=list)
@@ -65,19 +65,19 @@ class Turn:
         return self.shard.config
 
     def reply(self, request: Request, response: Response) -> None:
-        self.effects.append(Reply(request=request, response=response))
+        self.effects.append(Reply(request, response))
 
     def set_timer(self, key: TimerKey, delay_ms: int) -> None:
-        self.effects.append(SetTimer(key=key, delay_ms=delay_ms))
+        self.effects.append(SetTimer(key, delay_ms))
 
     def cancel_timer(self, key: TimerKey) -> None:
-        self.effects.append(CancelTimer(key=key))
+        self.effects.append(CancelTimer(key))
 
     def append(self, records: tuple[Record, ...], done: Done) -> None:
         append_id = self.shard.next_append_id
         self.shard.next_append_id += 1
-        self.shard.pending[append_id] = PendingAppend(done=done)
-        self.effects.append(Append(append_id=append_id, records=records))
+        self.shard.pending[append_id] = PendingAppend(done)
+        self.effects.append(Append(append_id, records))
 
     def when_durable(self, done: Done) -> None:
         """Kafka holds back the result of a write until all that was written before it is durable."""

@@ -39,7 +39,7 @@ from protocol_v2.values import ClassicMetadata, ConsumerMember, CurrentAssignmen
 PROTOCOL_TYPE = "consumer"
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Opened:
     """The group that a heartbeat is about: one that is there, or one that will be if the heartbeat is accepted."""
 
@@ -95,7 +95,7 @@ def unadopt(group_id: str) -> Callable[[Turn], None]:
 def open_group(turn: Turn, group_id: str, *, joins: bool) -> Opened:
     group = turn.shard.in_memory(group_id)
     if group is not None:
-        return Opened(group=group, before=[])
+        return Opened(group, [])
     if not joins:
         raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
     fresh = ConsumerGroup(group_id=group_id)

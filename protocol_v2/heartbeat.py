@@ -95,7 +95,7 @@ def send(
         member_id=step.member.member_id,
         member_epoch=current.member_epoch,
         heartbeat_interval_ms=turn.setting(request.group_id, HEARTBEAT_INTERVAL),
-        assignment=HeartbeatAssignment(topic_partitions=by_name(current.assigned)) if told else None,
+        assignment=HeartbeatAssignment(by_name(current.assigned)) if told else None,
     )
 
     def durable(turn: Turn, error: Error) -> None:

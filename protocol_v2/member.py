@@ -332,11 +332,11 @@ def set_timers(turn: MemberTurn) -> None:
     if not armed.keys() <= wanted.keys():
         for key in [key for key in armed if key not in wanted]:
             del armed[key]
-            turn.tell(CancelTimer(key=key))
+            turn.tell(CancelTimer(key))
     for key, at_ms in wanted.items():
         if armed.get(key) != at_ms:
             armed[key] = at_ms
-            turn.tell(SetTimer(key=key, delay_ms=at_ms - now_ms if at_ms > now_ms else 0))
+            turn.tell(SetTimer(key, at_ms - now_ms if at_ms > now_ms else 0))
 
 
 def deadlines(memory: MemberMemory, now_ms: int) -> dict[TimerKey, int]:

@@ -49,7 +49,7 @@ def call(
     """max.poll.interval goes on counting inside a callback, and so do the heartbeats."""
     turn.memory.then = then
     turn.memory.poll_at_ms = turn.now_ms + turn.config.max_poll_interval_ms
-    turn.tell(Call(callback=callback, partitions=tuple(sorted(partitions))))
+    turn.tell(Call(callback, tuple(sorted(partitions))))
 
 
 def called(turn: MemberTurn, error: str | None) -> None:

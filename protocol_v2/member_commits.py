@@ -118,8 +118,7 @@ def send_commit(turn: MemberTurn, pending: PendingCommit) -> None:
 def commit_topics(offsets: Offsets) -> tuple[OffsetCommitRequestTopic, ...]:
     found: dict[str, list[OffsetCommitRequestPartition]] = {}
     for tp in sorted(offsets):
-        one = OffsetCommitRequestPartition(partition_index=tp[1], committed_offset=offsets[tp], committed_metadata="")
-        found.setdefault(tp[0], []).append(one)
+        found.setdefault(tp[0], []).append(OffsetCommitRequestPartition(tp[1], offsets[tp], -1, ""))
     return tuple([OffsetCommitRequestTopic(name=name, partitions=tuple(found[name])) for name in found])
 
 
@@ -197,6 +196,6 @@ def commit_over(turn: MemberTurn, pending: PendingCommit, outcome: CommitOutcome
     if pending.by in (PREPARE, INTERVAL):
         memory.auto_commit_under_way = False
     if pending.offsets or pending.by in (SYNC, ASYNC):
-        turn.tell(Committed(offsets=pending.offsets, outcome=outcome, by=pending.by))
+        turn.tell(Committed(pending.offsets, outcome, pending.by))
     if pending.then is not None:
         pending.then(turn, outcome)

@@ -135,7 +135,7 @@ def claimed(memory: MemberMemory) -> frozenset[TopicPartition]:
 
 
 def listed(partitions: frozenset[TopicPartition]) -> tuple[TopicPartitions, ...]:
-    return tuple(TopicPartitions(topic_name=name, partitions=indexes) for name, indexes in by_topic(partitions).items())
+    return tuple(TopicPartitions(name, indexes) for name, indexes in by_topic(partitions).items())
 
 
 def forget_what_was_sent(memory: MemberMemory) -> None:

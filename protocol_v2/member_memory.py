@@ -255,7 +255,7 @@ class MemberTurn:
         deadline_ms = self.now_ms + self.config.request_timeout_ms
         sent = Sent(request, deadline_ms, self.memory.life, commit, fetch, unheard)
         self.memory.in_flight[request.correlation_id] = sent
-        self.tell(Send(request=request))
+        self.tell(Send(request))
 
     def backoff_ms(self, attempts: int) -> int:
         return self.config.backoff_ms(attempts, self.memory.jitter())
@@ -273,7 +273,7 @@ class MemberTurn:
         """The one place where a member changes its state."""
         memory = self.memory
         memory.state = next_member_state(memory.state, event)
-        self.tell(Moved(state=memory.state.value, event=event.value))
+        self.tell(Moved(memory.state.value, event.value))
 
     def set_epoch(self, epoch: int) -> None:
         memory = self.memory

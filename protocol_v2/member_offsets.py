@@ -90,7 +90,7 @@ def fetched(turn: MemberTurn, fetch: PendingFetch, found: dict[TopicPartition, i
     memory.looked_up |= offsets.keys()
     memory.positions |= {tp: offset for tp, offset in offsets.items() if offset >= 0}
     if offsets:
-        turn.tell(Fetched(offsets=offsets))
+        turn.tell(Fetched(offsets))
 
 
 def fetch_failed(turn: MemberTurn, fetch: PendingFetch, how: Reaction, error: Error | None = None) -> None:

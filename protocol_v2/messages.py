@@ -26,7 +26,7 @@ STEP_OUT_EPOCH = -2
 UNCHANGED_TIMEOUT = -1
 
 
-@light(kw_only=True)
+@light()
 class TopicPartitions:
     topic_name: str
     partitions: tuple[int, ...]
@@ -55,7 +55,7 @@ class ConsumerGroupHeartbeatRequest(Request):
     """Everything that the member owns now; None says nothing, and then nothing counts as given up."""
 
 
-@light(kw_only=True)
+@light()
 class HeartbeatAssignment:
     """All of it, never a difference."""
 

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from protocol_v2.light import light
+
 GroupOffsets: TypeAlias = MutableMapping[tuple[str, int], Any]
 """Topic and partition -> the record of the last commit."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@light()
 class OffsetCommit:
     group: str
     topic: str
@@ -37,6 +39,7 @@ class OffsetTombstone:
 class OffsetStore:
     all: Callable[[], MutableMapping[str, Any]]
     commit: Callable[..., Any] = OffsetCommit
+    """Called with the fields in this order."""
     tombstone: Callable[..., Any] = OffsetTombstone
     own: dict[str, Any] = field(default_factory=dict)
 

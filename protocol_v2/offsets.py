@@ -54,18 +54,9 @@ def offset_commit(turn: Turn, request: v1.OffsetCommitRequest) -> None:
         if metadata and code is NONE and utf16_length(metadata) > turn.config.offset_metadata_max_bytes:
             code = Error.OFFSET_METADATA_TOO_LARGE
         if code is NONE:
-            records.append(
-                record(
-                    group=request.group_id,
-                    topic=name,
-                    partition=partition.partition_index,
-                    offset=partition.committed_offset,
-                    leader_epoch=partition.committed_leader_epoch,
-                    metadata=metadata,
-                    commit_timestamp=turn.now_ms,
-                    expire_timestamp=expires_ms,
-                )
-            )
+            index, offset = partition.partition_index, partition.committed_offset
+            epoch = partition.committed_leader_epoch
+            records.append(record(request.group_id, name, index, offset, epoch, metadata, turn.now_ms, expires_ms))
         add_result(results, name, partition.partition_index, code)
 
     def durable(turn: Turn, error: Error) -> None:
@@ -228,9 +219,4 @@ def check_fetch(group: ConsumerGroup, asked: v1.OffsetFetchRequestGroup) -> Erro
 def fetched(committed: Any, partition: int) -> v1.OffsetFetchResponsePartition:
     if committed is None:
         return v1.OffsetFetchResponsePartition(partition_index=partition)
-    return v1.OffsetFetchResponsePartition(
-        partition_index=partition,
-        committed_offset=committed.offset,
-        committed_leader_epoch=committed.leader_epoch,
-        metadata=committed.metadata,
-    )
+    return v1.OffsetFetchResponsePartition(partition, committed.offset, committed.leader_epoch, committed.metadata)

@@ -105,9 +105,7 @@ class Step:
         )
         if after != before:
             member_id = self.member.member_id
-            self.records.append(
-                ConsumerGroupCurrentMemberAssignment(group_id=group.group_id, member_id=member_id, value=after)
-            )
+            self.records.append(ConsumerGroupCurrentMemberAssignment(group.group_id, member_id, after))
             if metadata.classic is None:
                 self.watch_revocation(after)
         return after

@@ -68,7 +68,7 @@ class ConsumerGroupTargetAssignmentMember:
     value: Target | None
 
 
-@light(kw_only=True)
+@light()
 class ConsumerGroupCurrentMemberAssignment:
     group_id: str
     member_id: str
@@ -155,7 +155,7 @@ def stored(groups: Groups, record: GroupRecord) -> GroupRecord:
             member = group.members.get(member_id) if group else None
             absent = member is None or member.current in (JUST_ARRIVED, GONE)
             current = None if member is None or absent else member.current
-            return ConsumerGroupCurrentMemberAssignment(group_id=group_id, member_id=member_id, value=current)
+            return ConsumerGroupCurrentMemberAssignment(group_id, member_id, current)
         case ConsumerGroupMetadata():
             known = GroupMetadata(epoch=group.group_epoch, metadata_hash=group.metadata_hash) if group else None
             return ConsumerGroupMetadata(group_id=group_id, value=known)

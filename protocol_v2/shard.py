@@ -40,7 +40,7 @@ def ignore(turn: Turn, error: Error) -> None:
     """For work that nobody waits for."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class PendingAppend:
     undo: Callable[[Turn], None]
     done: Done
@@ -100,13 +100,13 @@ class Turn:
         return default_of(self.shard.config, name) if own is None else setting(self.shard.config, own, name)
 
     def reply(self, request: Request, response: Response) -> None:
-        self.effects.append(Reply(request=request, response=response))
+        self.effects.append(Reply(request, response))
 
     def set_timer(self, key: TimerKey, delay_ms: int) -> None:
-        self.effects.append(SetTimer(key=key, delay_ms=delay_ms))
+        self.effects.append(SetTimer(key, delay_ms))
 
     def cancel_timer(self, key: TimerKey) -> None:
-        self.effects.append(CancelTimer(key=key))
+        self.effects.append(CancelTimer(key))
 
     def commit(
         self,
@@ -143,8 +143,8 @@ class Turn:
             on_undo(turn)
 
         append_id = self.new_append_id()
-        self.shard.pending[append_id] = PendingAppend(undo=undo, done=done)
-        self.effects.append(Append(append_id=append_id, records=tuple(records)))
+        self.shard.pending[append_id] = PendingAppend(undo, done)
+        self.effects.append(Append(append_id, tuple(records)))
 
     def new_append_id(self) -> int:
         append_id = self.shard.next_append_id
@@ -157,7 +157,7 @@ class Turn:
             if isinstance(effect, Append):
                 append_id = self.new_append_id()
                 self.shard.classic_appends[append_id] = effect.append_id
-                self.effects.append(Append(append_id=append_id, records=effect.records))
+                self.effects.append(Append(append_id, effect.records))
             elif isinstance(effect, Reply) and effect.request in self.shard.rewrites:
                 rewrite = self.shard.rewrites.pop(effect.request)
                 self.reply(effect.request, rewrite(effect.response))

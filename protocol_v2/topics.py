@@ -34,7 +34,7 @@ def by_name(partitions: Partitions) -> tuple[TopicPartitions, ...]:
     found: dict[str, list[int]] = {}
     for topic_id, numbers in by_id.items():
         found.setdefault(topic_name(topic_id), []).extend(numbers)
-    return tuple(TopicPartitions(topic_name=name, partitions=tuple(found[name])) for name in found)
+    return tuple(TopicPartitions(name, tuple(found[name])) for name in found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,7 @@ class MemberMetadata:
     classic: ClassicMetadata | None = None
 
 
-@light(kw_only=True)
+@light()
 class CurrentAssignment:
     member_epoch: int = 0
     previous_member_epoch: int = -1

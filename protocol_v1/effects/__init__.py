@@ -21,24 +21,24 @@ TimerKey: TypeAlias = tuple[str, ...]
 """What the timer is for, then whom it concerns: ("session", group id, member id), ("join", group id)."""
 
 
-@light(kw_only=True)
+@light()
 class Reply:
     request: Request
     response: Response
 
 
-@light(kw_only=True)
+@light()
 class SetTimer:
     key: TimerKey
     delay_ms: int
 
 
-@light(kw_only=True)
+@light()
 class CancelTimer:
     key: TimerKey
 
 
-@light(kw_only=True)
+@light()
 class Append:
     append_id: int
     records: tuple[Any, ...]

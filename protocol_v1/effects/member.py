@@ -189,7 +189,7 @@ Told: TypeAlias = (
 # What a member wants done, and what it tells
 
 
-@light(kw_only=True)
+@light()
 class Send:
     """To the coordinator; FindCoordinator goes to any broker."""
 
@@ -208,7 +208,7 @@ class RequestMetadata:
     """Nothing goes on before MetadataChanged comes."""
 
 
-@light(kw_only=True)
+@light()
 class Call:
     callback: Callback
     partitions: tuple[TopicPartition, ...]
@@ -222,7 +222,7 @@ class Raise:
     message: str
 
 
-@light(kw_only=True)
+@light()
 class Committed:
     offsets: Offsets
     outcome: CommitOutcome
@@ -230,7 +230,7 @@ class Committed:
     """Who wanted it: prepare, interval, close, commitSync or commitAsync."""
 
 
-@light(kw_only=True)
+@light()
 class Fetched:
     """Where to go on from; -1 where nothing was committed, and the application's reset policy decides."""
 
@@ -242,7 +242,7 @@ class Closed:
     pass
 
 
-@light(kw_only=True)
+@light()
 class Moved:
     state: str
     event: str
