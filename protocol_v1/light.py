@@ -1,7 +1,7 @@
 """Values that are made by the hundred thousand: frozen to the type checker, and as cheap to make as any object.
 
 Why        a frozen dataclass sets each field through object.__setattr__, which was a fifth of a simulated run: a record
-           for every offset of every commit, an effect for every timer
+           for every offset of every commit, an effect for every timer, a message for every question and answer
 Like       @dataclass(frozen=True, slots=True): equal and hashed by value, and nobody may change one. Only that it is
            mypy which says so, and not the run
 """

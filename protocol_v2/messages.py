@@ -16,8 +16,8 @@ from typing import ClassVar
 
 from protocol_v1 import messages as v1
 from protocol_v1.errors import Error
+from protocol_v1.light import light
 from protocol_v1.messages import Request, Response, wire
-from protocol_v2.light import light
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1

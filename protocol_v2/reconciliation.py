@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from protocol_v1.errors import Error
+from protocol_v1.light import light
 from protocol_v2.fencing import Refused
-from protocol_v2.light import light
 from protocol_v2.states import ACTIONS, NEXT, Action, Finding, MemberState, Situation
 from protocol_v2.topics import TopicPartition
 from protocol_v2.values import NOTHING, CurrentAssignment, Held, Target

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from protocol_v1.light import light
 from protocol_v2.group import ConsumerGroup
-from protocol_v2.light import light
 from protocol_v2.topics import MetadataHash
 from protocol_v2.values import GONE, JUST_ARRIVED, CurrentAssignment, MemberMetadata, ResolvedRegex, Target
 

@@ -20,7 +20,7 @@ from assignors.server_range import ServerRangeAssignor
 from assignors.server_uniform import UniformAssignor, assign_homogeneous
 from assignors.server_uniform_mixed import Move, assign_heterogeneous
 from assignors.subscribers import static_members_first
-from protocol_v2.light import light
+from protocol_v1.light import light
 
 
 @light()

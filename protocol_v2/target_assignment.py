@@ -20,11 +20,11 @@ from assignors.java_order import HashTable, capacity_for, string_hash
 from assignors.model import EMPTY, Assignment, Group, Layout, Member, Share
 from assignors.server_range import ServerRangeAssignor
 from protocol_v1.errors import Error
+from protocol_v1.light import light
 from protocol_v2.config import ASSIGNMENT_INTERVAL
 from protocol_v2.fencing import Refused
 from protocol_v2.group import AssignorView, ConsumerGroup, tally
 from protocol_v2.hash_order import timeline_order
-from protocol_v2.light import light
 from protocol_v2.records import (
     ConsumerGroupTargetAssignmentMember,
     ConsumerGroupTargetAssignmentMetadata,

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from assignors.model import Share
+from protocol_v1.light import light
 from protocol_v1.messages import Protocol
-from protocol_v2.light import light
 from protocol_v2.messages import STEP_OUT_EPOCH
 from protocol_v2.states import MemberState
 from protocol_v2.topics import TopicPartition
