@@ -29,6 +29,8 @@ REMEMBERED = 250
 """Groups kept, and their answers as digests, to be compared with those of another process."""
 REMEMBER_EVERY = 4
 """More than a family has members: each of these answers is about another family."""
+CLOSELY_EVERY = 4
+"""One example of so many is looked at more closely (trial.py)."""
 PURE = BY_NAME["pure"]
 STOPS_CASE = ("valid", "bounded-time", "pure")
 
@@ -124,7 +126,7 @@ def look_at(
     seed: int | None = None,
 ) -> None:
     """One case through all properties that still matter. With a seed it can be drawn again, should it be spoiled."""
-    trial = Trial(subject, case, churns=churns)
+    trial = Trial(subject, case, closely=number % CLOSELY_EVERY == 0, churns=churns)
     tally.examples += 1
     counts = tally.counts
     if subject.everywhere and trial.waived:

@@ -45,6 +45,29 @@ class SortsItsInputTheSecondTime:
         return blocks(group)
 
 
+@bug("pure")
+class GoesBehindWhatIsFrozen:
+    def assign(self, group: Any) -> Shares:
+        shares = blocks(group)
+        for member in group.members.values():
+            object.__setattr__(member, "topics", tuple(sorted(member.topics)))
+        return shares
+
+
+@bug("order-independent")
+class GoesByTheOrderOfASubscription:
+    def assign(self, group: Any) -> Shares:
+        order = [name for _, member in sorted(group.members.items()) for name in member.topics]
+        shares: Shares = {member_id: {} for member_id in group.members}
+        turn = 0
+        for name in dict.fromkeys(order):
+            who = readers(group, name)
+            for partition in range(group.topics[name].partitions) if name in group.topics else ():
+                shares[who[turn % len(who)]].setdefault(name, []).append(partition)
+                turn += 1
+        return shares
+
+
 @bug("deterministic")
 class UsesRandomness:
     def assign(self, group: Any) -> Shares:
