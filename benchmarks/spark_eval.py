@@ -4,7 +4,7 @@ Cores      the same runs, of five members and 24 partitions, with local[1] and w
 Overhead   the same runs in a plain multiprocessing pool of two, beside local[2]; both without starting up
 Size       runs per second of a small, a middle and a large scenario
 Growth     1,000, 10,000 and 100,000 runs of a minute with two members: cost per run
---runs     how many for the first two (2,000)
+--runs     how many for the first two (5,000: below that Spark's JVM is still warming up)
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def with_pool(sweep: Sweep, cores: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=2_000)
+    parser.add_argument("--runs", type=int, default=5_000)
     options = parser.parse_args()
     sweep = sweep_of(*USUAL, options.runs)
     runs = len(cells_of(sweep)) * len(sweep.strategies) * len(sweep.seeds)
