@@ -157,12 +157,6 @@ def draw_claims(
     everywhere = knobs.bad_claims and dice.chance(0.08)  # also on topics that the holder no longer reads
     for name, count in counts.items():
         takers = [place for place in range(holders) if everywhere or name in subscriptions[place]]
-        if takers and in_turn and coverage == 1.0:
-            begin = turn % len(takers)
-            for first, taker in zip(range(count), takers[begin:] + takers[:begin], strict=False):
-                owned[taker][name] = [*range(first, count, len(takers))]
-            turn += count
-            continue
         for partition in range(count) if takers else ():
             if coverage == 1.0 or dice.chance(coverage):
                 taker = takers[turn % len(takers)] if in_turn else dice.choice(takers)

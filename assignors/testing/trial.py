@@ -130,5 +130,5 @@ def fingerprint(group: Group) -> Fingerprint:
 
 
 def claims(group: Group) -> Fingerprint:
-    """All of it that is not frozen."""
-    return tuple([[(name, *held) for name, held in m.owned.items()] for m in group.members.values() if m.owned])
+    """All of it that is not frozen, member by member."""
+    return tuple([m.owned and [(name, *held) for name, held in m.owned.items()] for m in group.members.values()])

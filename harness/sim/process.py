@@ -411,7 +411,7 @@ class Process:
         starts = {tp: max(offset, 0) for tp, offset in offsets.items() if tp not in self.reader.streams}
         self.starts |= starts
         # Of offsets that were committed the machine knows; that nothing was, it leaves to the application's reset.
-        if min(offsets.values()) < 0 and self.machine.in_poll and not self.paused and not self.in_callback:
+        if min(offsets.values(), default=0) < 0 and self.machine.in_poll and not self.paused and not self.in_callback:
             self.tell(Poll(starts))
         self.read_what_is_fetchable()
 

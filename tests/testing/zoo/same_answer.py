@@ -4,11 +4,36 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tests.testing.good import Shares, blocks, readers
 from tests.testing.zoo.registry import bug
+
+
+def dealt(group: Any, who: Callable[[list[str]], list[str]]) -> Shares:
+    """Each topic by itself, to its readers in the order that `who` puts them in."""
+    shares: Shares = {member_id: {} for member_id in group.members}
+    for name, topic in group.topics.items():
+        takers = who(readers(group, name))
+        for partition in range(topic.partitions) if takers else ():
+            shares[takers[partition % len(takers)]].setdefault(name, []).append(partition)
+    return shares
+
+
+def beginning_at(who: list[str], place: int) -> list[str]:
+    return [*who[place % len(who) :], *who[: place % len(who)]] if who else []
+
+
+def dealt_in_turn(group: Any, names: Iterable[str], turn: int = 0) -> Shares:
+    """One topic after the other, each going on where the last one stopped."""
+    shares: Shares = {member_id: {} for member_id in group.members}
+    for name in names:
+        who = readers(group, name)
+        for partition in range(group.topics[name].partitions) if who and name in group.topics else ():
+            shares[who[turn % len(who)]].setdefault(name, []).append(partition)
+            turn += 1
+    return shares
 
 
 @bug("pure")
@@ -57,15 +82,8 @@ class GoesBehindWhatIsFrozen:
 @bug("order-independent")
 class GoesByTheOrderOfASubscription:
     def assign(self, group: Any) -> Shares:
-        order = [name for _, member in sorted(group.members.items()) for name in member.topics]
-        shares: Shares = {member_id: {} for member_id in group.members}
-        turn = 0
-        for name in dict.fromkeys(order):
-            who = readers(group, name)
-            for partition in range(group.topics[name].partitions) if name in group.topics else ():
-                shares[who[turn % len(who)]].setdefault(name, []).append(partition)
-                turn += 1
-        return shares
+        named = [name for _, member in sorted(group.members.items()) for name in member.topics]
+        return dealt_in_turn(group, dict.fromkeys(named))
 
 
 @bug("deterministic")
@@ -85,12 +103,7 @@ class WalksASet:
     """In the order of string hashes, which differ from process to process."""
 
     def assign(self, group: Any) -> Shares:
-        shares: Shares = {member_id: {} for member_id in group.members}
-        for name, topic in group.topics.items():
-            who = list(set(readers(group, name)))
-            for partition in range(topic.partitions) if who else ():
-                shares[who[partition % len(who)]].setdefault(name, []).append(partition)
-        return shares
+        return dealt(group, lambda who: list(set(who)))
 
 
 @bug("deterministic")
@@ -101,12 +114,8 @@ class StartsWhereItStopped:
         self.turn = 0
 
     def assign(self, group: Any) -> Shares:
-        shares: Shares = {member_id: {} for member_id in group.members}
-        for name, topic in sorted(group.topics.items()):
-            who = readers(group, name)
-            for partition in range(topic.partitions) if who else ():
-                shares[who[self.turn % len(who)]].setdefault(name, []).append(partition)
-                self.turn += 1
+        shares = dealt_in_turn(group, sorted(group.topics), self.turn)
+        self.turn += sum(len(partitions) for share in shares.values() for partitions in share.values())
         return shares
 
 
@@ -116,12 +125,7 @@ class CountsCallsInTheClass:
 
     def assign(self, group: Any) -> Shares:
         CountsCallsInTheClass.calls += 1
-        shares: Shares = {member_id: {} for member_id in group.members}
-        for name, topic in group.topics.items():
-            who = readers(group, name)
-            for partition in range(topic.partitions) if who else ():
-                shares[who[(partition + self.calls // 50) % len(who)]].setdefault(name, []).append(partition)
-        return shares
+        return dealt(group, lambda who: beginning_at(who, self.calls // 50))
 
 
 CACHE: dict[Any, Any] = {}
@@ -154,15 +158,6 @@ class KeepsItsAnswerForTheseNames:
         return self.answers.setdefault(names, blocks(group))
 
 
-def dealt(group: Any, who: Callable[[list[str]], list[str]]) -> Shares:
-    shares: Shares = {member_id: {} for member_id in group.members}
-    for name, topic in group.topics.items():
-        takers = who(readers(group, name))
-        for partition in range(topic.partitions) if takers else ():
-            shares[takers[partition % len(takers)]].setdefault(name, []).append(partition)
-    return shares
-
-
 @bug("deterministic")
 class GoesByAddresses:
     """By where in memory a name happens to lie."""
@@ -176,29 +171,16 @@ class GoesByTheClock:
     """Fair in the long run, it says."""
 
     def assign(self, group: Any) -> Shares:
-        third = int(time.time() * 3)
-        return dealt(group, lambda who: [*who[third % len(who) :], *who[: third % len(who)]] if who else [])
+        return dealt(group, lambda who: beginning_at(who, int(time.time() * 3)))
 
 
 @bug("order-independent")
 class DoesNotSortMembers:
     def assign(self, group: Any) -> Shares:
-        shares: Shares = {member_id: {} for member_id in group.members}
-        for name, topic in group.topics.items():
-            who = [i for i, m in group.members.items() if name in m.topics]
-            for partition in range(topic.partitions) if who else ():
-                shares[who[partition % len(who)]].setdefault(name, []).append(partition)
-        return shares
+        return dealt(group, lambda who: sorted(who, key=list(group.members).index))
 
 
 @bug("order-independent")
 class DependsOnTheOrderOfTopics:
     def assign(self, group: Any) -> Shares:
-        shares: Shares = {member_id: {} for member_id in group.members}
-        turn = 0
-        for name, topic in group.topics.items():
-            who = readers(group, name)
-            for partition in range(topic.partitions) if who else ():
-                shares[who[turn % len(who)]].setdefault(name, []).append(partition)
-                turn += 1
-        return shares
+        return dealt_in_turn(group, group.topics)
