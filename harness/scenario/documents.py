@@ -10,7 +10,7 @@ Start at   decode_document
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 from yaml.constructor import ConstructorError
@@ -33,9 +33,9 @@ class UniqueKeyLoader(Loader):  # type: ignore[misc]
         seen: set[Any] = set()
         for key_node, _ in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
-                raise ContractError("", f"line {key_node.start_mark.line + 1}: a key must be plain text")
+                raise ContractError("", f"line {line_of(key_node.start_mark)}: a key must be plain text")
             if key_node.value in seen:
-                line = key_node.start_mark.line + 1
+                line = line_of(key_node.start_mark)
                 raise ContractError("", f"line {line}: the key {shown(key_node.value)} stands twice in one mapping")
             seen.add(key_node.value)
         mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
@@ -80,7 +80,7 @@ def refuse_bombs(text: str) -> None:
     sizes: dict[str, int] = {}
     nodes = 0
     for event in yaml.parse(text, Loader=Loader):
-        line = event.start_mark.line + 1
+        line = line_of(event.start_mark)
         if isinstance(event, yaml.CollectionStartEvent):
             open_nodes.append((event.anchor, nodes))
             nodes += 1
@@ -104,12 +104,23 @@ def refuse_bombs(text: str) -> None:
             raise ContractError("", f"line {line}: aliases included, the file has more than {MAX_NODES:,} values")
 
 
+class Mark(Protocol):
+    """A place in the text: PyYAML's parsers in Python and in C each have a class of their own for it."""
+
+    @property
+    def line(self) -> int: ...
+
+
+def line_of(mark: Mark | None) -> int:
+    return mark.line + 1 if mark else 1
+
+
 def not_yaml(error: yaml.MarkedYAMLError, text: str) -> str:
     mark = error.problem_mark or error.context_mark
     if isinstance(error, ConstructorError) and "could not determine a constructor" in str(error.problem):
-        return f"line {mark.line + 1 if mark else 1}: a scenario has no tags such as {str(error.problem).split()[-1]}"
+        return f"line {line_of(mark)}: a scenario has no tags such as {str(error.problem).split()[-1]}"
     if "another document" in str(error.problem):
-        return f"line {mark.line + 1 if mark else 1}: another document begins; a scenario is one"
+        return f"line {line_of(mark)}: another document begins; a scenario is one"
     if mark is None:
         return f"not YAML: {error.problem}"
     lines = text.splitlines()
