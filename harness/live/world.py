@@ -60,6 +60,7 @@ class LiveWorld:
         self.topics: dict[str, Topic] = {}
         self.specs: dict[str, TopicSpec] = {}
         self.timeline_over_ms = 0
+        self.starting: dict[str, int] = {}
         self.written: list[tuple[int, Mapping[str, list[int]]]] = []
         """What the producer has told, and when."""
         self.troubles: list[str] = []

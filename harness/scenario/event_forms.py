@@ -79,7 +79,7 @@ class AutoscaleForm(Form):
 class SlowForm(MembersForm):
     """Records take `factor` times as long."""
 
-    factor: float = Field(gt=0)
+    factor: float = Field(gt=0, le=1e6)
     lasts: LongDuration | None = words("for", None)
 
 

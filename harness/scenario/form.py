@@ -29,7 +29,12 @@ def complaint(message: str, key: str | None = None) -> PydanticCustomError:
     return PydanticCustomError("scenario", "{message}", {"message": message, "key": key})
 
 
-def unit(read: Callable[[object], T], *, above: float | None = None) -> BeforeValidator:
+def unit(
+    read: Callable[[object], T], *, above: float | None = None, within: tuple[str, str] | None = None
+) -> BeforeValidator:
+    """`within`: the least and the most, in the unit that is read."""
+    low, high = (read(within[0]), read(within[1])) if within is not None else (None, None)
+
     def reader(value: object) -> T:
         try:
             result = read(value)
@@ -39,6 +44,8 @@ def unit(read: Callable[[object], T], *, above: float | None = None) -> BeforeVa
             raise complaint(str(error)) from None
         if above is not None and result <= above:  # type: ignore[operator]
             raise complaint(f"must be above {above:g}, got {quoted(value)}")
+        if within is not None and not low <= result <= high:  # type: ignore[operator]
+            raise complaint(f"must be between {within[0]} and {within[1]}, got {quoted(value)}")
         return result
 
     return BeforeValidator(reader)
@@ -68,9 +75,9 @@ NAMES_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type"
 Duration = Annotated[int, unit(duration_ms), WithJsonSchema(DURATION_SCHEMA)]
 LongDuration = Annotated[int, unit(duration_ms, above=0), WithJsonSchema(DURATION_SCHEMA)]
 """One that must not be nothing."""
-FineDuration = Annotated[float, unit(fine_ms, above=0), WithJsonSchema(FINE_SCHEMA)]
-PerSecond = Annotated[float, unit(rate_per_second), WithJsonSchema(RATE_SCHEMA)]
-RealPerSecond = Annotated[float, unit(rate_per_second, above=0), WithJsonSchema(RATE_SCHEMA)]
+FineDuration = Annotated[float, unit(fine_ms, above=0, within=("0.001us", "1440m")), WithJsonSchema(FINE_SCHEMA)]
+PerSecond = Annotated[float, unit(rate_per_second, within=("0/s", "1G/s")), WithJsonSchema(RATE_SCHEMA)]
+RealPerSecond = Annotated[float, unit(rate_per_second, above=0, within=("1/d", "1G/s")), WithJsonSchema(RATE_SCHEMA)]
 Chance = Annotated[float, unit(probability), WithJsonSchema(CHANCE_SCHEMA)]
 
 

@@ -65,6 +65,7 @@ class World(Protocol):
     records: Records
     callbacks: Callbacks
     poison: Mapping[TopicPartition, Sequence[Poison]]
+    held_up_until_ms: int
 
     def send(self, process: Process, request: Request) -> None: ...
     def metadata_for(self, process: Process) -> None: ...
@@ -95,6 +96,7 @@ class Application:
 
     max_poll_records: int = 500
     max_poll_interval_ms: int = 300_000
+    session_timeout_ms: int = 45_000
     commits_after_processing: bool = False
     """commitSync after every batch, instead of the auto-commit."""
     auto_commit_interval_ms: int = 5_000
@@ -105,6 +107,7 @@ def options(settings: Mapping[str, Any]) -> Application:
     return Application(
         max_poll_records=int(settings.get("max.poll.records", 500)),
         max_poll_interval_ms=int(settings.get("max.poll.interval.ms", 300_000)),
+        session_timeout_ms=int(settings.get("session.timeout.ms", 45_000)),
         commits_after_processing=not auto,
         auto_commit_interval_ms=int(settings.get("auto.commit.interval.ms", 5_000)),
     )

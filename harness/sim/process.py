@@ -187,8 +187,21 @@ class Process:
 
     def busy_for(self, ms: int) -> None:
         self.busy, self.busy_until_ms = True, self.now_ms + ms
+        self.hold_up(ms)
         self.turn += 1
         self.world.kernel.at(self.busy_until_ms, self.poll_again, self.turn)
+
+    def hold_up(self, ms: int) -> None:
+        """Nobody can be expected to come to rest while an application does not poll for longer than its timeouts allow.
+        A session is kept up by a thread of the consumer's own, but a classic one's does not hear the answer to a
+        JoinGroup that was sent before the batch."""
+        application = self.application
+        allowed_ms = application.max_poll_interval_ms
+        if not self.has_background:
+            allowed_ms = min(allowed_ms, application.session_timeout_ms)
+        if ms >= allowed_ms:
+            world = self.world
+            world.held_up_until_ms = max(world.held_up_until_ms, self.now_ms + ms)
 
     def poll_again(self, turn: int) -> None:
         if not self.alive or turn != self.turn:
@@ -369,6 +382,7 @@ class Process:
         else:
             lasts_ms = spec.revoked_ms + n * spec.revoked_ms_per_partition if n else 0
         if lasts_ms:
+            self.hold_up(lasts_ms)
             self.read_on()
         self.world.kernel.after(lasts_ms, self.called)
 

@@ -16,6 +16,11 @@ from protocol_v1.effects.member import TopicPartition
 RECORD = 1_000_000
 
 
+def speed(record_ms: float) -> int:
+    """In a millisecond. A record takes a nanosecond at the least, and however long it takes, it comes to an end."""
+    return max(1, round(RECORD / max(record_ms, 1e-6)))
+
+
 def per_ms(records_per_second: float) -> int:
     return round(records_per_second * RECORD / 1_000)
 
@@ -101,7 +106,7 @@ class Reader:
 
     def __init__(self, records: Records, record_ms: float, now_ms: int) -> None:
         self._records = records
-        self.speed = round(RECORD / record_ms)
+        self.speed = speed(record_ms)
         self.at_ms = now_ms
         self.since_ms = now_ms
         """When its present way of going on began: where its batches are counted from."""
@@ -149,7 +154,7 @@ class Reader:
 
     def set_speed(self, record_ms: float, now_ms: int) -> None:
         self.advance(now_ms)
-        self.speed = round(RECORD / record_ms)
+        self.speed = speed(record_ms)
         self.since_ms = now_ms
 
     def rates_changed(self, now_ms: int) -> None:

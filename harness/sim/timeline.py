@@ -68,6 +68,8 @@ class World(Protocol):
     strategies: dict[str, str]
     members: dict[str, MemberSpec]
     timeline_over_ms: int
+    starting: dict[str, int]
+    """Who is about to start, and when: a process takes a moment to come up."""
 
     @property
     def kernel(self) -> Clock: ...
@@ -91,7 +93,7 @@ def schedule(world: World) -> None:
     later = late_starters(world.scenario.timeline)
     for spec in world.scenario.members:
         if spec.name not in later:
-            world.kernel.at(world.start_delay_ms(), world.start, spec.name)
+            start_soon(world, spec.name, world.start_delay_ms(), spec)
     for event in world.scenario.timeline:
         world.kernel.at(event.at_ms, begin, world, event)
 
@@ -102,30 +104,50 @@ def begin(world: World, event: Event) -> None:
 
 
 def tell(world: World, event: Event, members: Sequence[str] = (), **more: Any) -> None:
-    world.timeline_over_ms = world.kernel.now_ms + getattr(event, "for_ms", 0) + getattr(event, "downtime_ms", 0)
+    lasts_ms = (getattr(event, "for_ms", None) or 0) + getattr(event, "downtime_ms", 0)
+    world.timeline_over_ms = world.kernel.now_ms + lasts_ms
     world.trace.tell(world.kernel.now_ms, "event", what=event.KIND, members=list(members), **more)
 
 
-def alive(world: World, names: Sequence[str]) -> list[Process]:
-    return [world.processes[name] for name in names if name in world.processes]
+def start_soon(world: World, name: str, delay_ms: int, spec: MemberSpec) -> None:
+    at_ms = world.kernel.now_ms + delay_ms
+    world.starting[name] = at_ms
+    world.kernel.at(at_ms, start_now, world, name, at_ms, spec)
+
+
+def start_now(world: World, name: str, at_ms: int, spec: MemberSpec) -> None:
+    """Unless it was stopped before it came up."""
+    if world.starting.get(name) == at_ms:
+        del world.starting[name]
+        if name not in world.processes:
+            world.start(name, world.members.get(name, spec))
+
+
+def to_each(world: World, names: Sequence[str], action: Callable[[str, Process], None]) -> None:
+    """To those who live; who is about to start is waited for."""
+    for name in names:
+        if name in world.starting:
+            world.kernel.at(world.starting[name], to_each, world, [name], action)
+        elif name in world.processes:
+            action(name, world.processes[name])
 
 
 def on_start(world: World, event: Start) -> None:
     tell(world, event, event.members)
     for name in event.members:
-        world.kernel.after(world.start_delay_ms(), start_like, world, name, world.members[name])
+        start_soon(world, name, world.start_delay_ms(), world.members[name])
 
 
 def on_stop(world: World, event: Stop) -> None:
     tell(world, event, event.members)
-    for process in alive(world, event.members):
-        end(world, process, kill=False)
+    for name in event.members:
+        end_it(world, name, kill=False)
 
 
 def on_crash(world: World, event: Crash) -> None:
     tell(world, event, event.members)
-    for process in alive(world, event.members):
-        process.kill()
+    for name in event.members:
+        end_it(world, name, kill=True)
 
 
 def on_restart(world: World, event: Restart, round_: int = 1) -> None:
@@ -139,8 +161,7 @@ def on_restart(world: World, event: Restart, round_: int = 1) -> None:
 def take_down(world: World, name: str, kill: bool, downtime_ms: int) -> None:
     """And up again after the downtime, once the old process is gone."""
     process = world.processes.get(name)
-    if process is not None:
-        end(world, process, kill)
+    end_it(world, name, kill)
     world.kernel.after(downtime_ms + world.start_delay_ms(), bring_up, world, name, process)
 
 
@@ -152,7 +173,7 @@ def bring_up(world: World, name: str, old: Process | None) -> None:
 
 
 def on_rolling_restart(world: World, event: RollingRestart) -> None:
-    names = list(event.members) if event.members else list(world.processes)
+    names = list(event.members) if event.members else [*world.processes, *world.starting]
     roll(world, event, names)
 
 
@@ -174,6 +195,7 @@ def roll(world: World, event: RollingRestart, names: list[str]) -> None:
 
 def replace_by_new(world: World, event: RollingRestart, name: str) -> None:
     """A second process beside the first, which stops once the new one has had its start-up time."""
+    world.starting.pop(name, None)
     old = world.processes.get(name)
     base, _, number = name.partition("~")
     attempt = int(number or 1) + 1
@@ -185,6 +207,13 @@ def replace_by_new(world: World, event: RollingRestart, name: str) -> None:
     world.start(successor, world.members[name])
     if old is not None:
         world.kernel.after(event.downtime_ms, end, world, old, event.kill)
+
+
+def end_it(world: World, name: str, kill: bool) -> None:
+    """Or see to it that it does not begin."""
+    world.starting.pop(name, None)
+    if name in world.processes:
+        end(world, world.processes[name], kill)
 
 
 def end(world: World, process: Process, kill: bool) -> None:
@@ -214,32 +243,29 @@ def family(name: str) -> str:
 
 
 def running(world: World, template: str) -> list[str]:
+    """Or about to."""
     kin = family(template)
-    return [name for name, process in world.processes.items() if family(name) == kin and not process.stopping]
+    up = [name for name, process in world.processes.items() if not process.stopping]
+    return [name for name in dict.fromkeys([*up, *world.starting]) if family(name) == kin]
 
 
 def scale(world: World, template: str, to: int, every_ms: int) -> None:
     names = running(world, template)
     for i, name in enumerate(reversed(names[to:])):
-        world.kernel.after(i * every_ms, end, world, world.processes[name], False)
+        world.kernel.after(i * every_ms, end_it, world, name, False)
     fresh = new_names(world, template, to - len(names))
     for i, name in enumerate(fresh):
-        world.kernel.after(i * every_ms + world.start_delay_ms(), start_like, world, name, world.members[template])
+        start_soon(world, name, i * every_ms + world.start_delay_ms(), world.members[template])
 
 
 def new_names(world: World, template: str, how_many: int) -> list[str]:
-    kin, taken, found, number = family(template), set(world.processes), list[str](), 0
+    kin, taken, found, number = family(template), {*world.processes, *world.starting}, list[str](), 0
     while len(found) < how_many:
         number += 1
         name = f"{kin}-{number}"
         if name not in taken:
             found.append(name)
     return found
-
-
-def start_like(world: World, name: str, template: MemberSpec) -> None:
-    if name not in world.processes:
-        world.start(name, world.members.get(name, template))
 
 
 def on_autoscale(world: World, event: Autoscale) -> None:
@@ -252,7 +278,8 @@ def autoscale(world: World, event: Autoscale, last_high_ms: int) -> None:
     now_ms = world.kernel.now_ms
     lag = world.lag_records()
     have = len(running(world, event.template))
-    want = min(max(-int(-lag // event.lag_per_member), event.least), event.most)
+    enough = event.most * event.lag_per_member
+    want = event.most if lag >= enough else max(-int(-lag // event.lag_per_member), event.least)
     if want >= have:
         last_high_ms = now_ms
     if want > have or (want < have and now_ms - last_high_ms >= event.cooldown_ms):
@@ -265,10 +292,13 @@ def autoscale(world: World, event: Autoscale, last_high_ms: int) -> None:
 
 def on_slow(world: World, event: Slow) -> None:
     tell(world, event, event.members, factor=event.factor)
-    for process in alive(world, event.members):
+
+    def slow_down(name: str, process: Process) -> None:
         process.slow_down(event.factor)
         if event.for_ms is not None:
             world.kernel.after(event.for_ms, speed_up, process)
+
+    to_each(world, event.members, slow_down)
 
 
 def speed_up(process: Process) -> None:
@@ -278,16 +308,17 @@ def speed_up(process: Process) -> None:
 
 def on_pause(world: World, event: Pause) -> None:
     tell(world, event, event.members)
-    for process in alive(world, event.members):
+
+    def pause(name: str, process: Process) -> None:
         process.pause()
         world.kernel.after(event.for_ms, process.resume)
+
+    to_each(world, event.members, pause)
 
 
 def on_isolate(world: World, event: Isolate) -> None:
     tell(world, event, event.members)
-    for name in event.members:
-        if name in world.processes:
-            world.isolate(name, event.for_ms)
+    to_each(world, event.members, lambda name, process: world.isolate(name, event.for_ms))
 
 
 def on_fail_over(world: World, event: FailOver) -> None:
@@ -316,8 +347,7 @@ def on_delete_topic(world: World, event: DeleteTopic) -> None:
 
 def on_resubscribe(world: World, event: Resubscribe) -> None:
     tell(world, event, event.members)
-    for process in alive(world, event.members):
-        process.subscribe(event.topics, event.pattern)
+    to_each(world, event.members, lambda name, process: process.subscribe(event.topics, event.pattern))
 
 
 ACTIONS: Mapping[type[Event], Callable[[World, Any], None]] = {

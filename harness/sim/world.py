@@ -33,7 +33,7 @@ from protocol_v1.messages import Request
 from protocol_v1.records import OffsetCommit
 
 QUIET_MS = 400_000
-"""Longer than max.poll.interval.ms by default, and than any session: by then a group has come to rest."""
+"""Longer than max.poll.interval.ms and a session by default: by then a group has come to rest."""
 SAMPLES = 400
 """Points of the lag curve, however long the run is."""
 
@@ -127,8 +127,11 @@ class World:
         self.starts = 0
         """Processes, again and again."""
         self.removed: set[int] = set()
+        self.starting: dict[str, int] = {}
         self.timeline_over_ms = 0
         """When the timeline, or a step of it, last did something."""
+        self.held_up_until_ms = 0
+        """When an application is through with what takes it longer than its timeouts allow."""
         self.sample_every_ms = max(1, scenario.duration_ms // SAMPLES)
         self.until_ms = scenario.duration_ms
         self.next_sample_ms = 0
@@ -150,8 +153,9 @@ class World:
 
     def finish(self) -> None:
         """What is still going on is written down; `quiet` tells whether there was time to come to rest."""
-        last_ms = self.timeline_over_ms
-        quiet = self.kernel.now_ms - last_ms >= QUIET_MS and not self.scenario.network.loss
+        last_ms = max(self.timeline_over_ms, self.held_up_until_ms)
+        settling_ms = self.settling_ms()
+        quiet = settling_ms is not None and self.kernel.now_ms - last_ms >= settling_ms
         subscribed = {
             topic
             for process in self.processes.values()
@@ -169,6 +173,20 @@ class World:
             count=dict(sorted(requests.count.items())),
             bytes=dict(sorted(requests.bytes.items())),
         )
+
+    def settling_ms(self) -> int | None:
+        """How long a group may take to come to rest after the last trouble: somebody's silence is noticed, others are
+        waited for, and clients hear of new partitions, each over the slowest of networks. None: it may never do, where
+        messages are lost, or take longer than anybody waits for them."""
+        scenario, applications = self.scenario, [options(self.build.settings(one)) for one in self.members.values()]
+        message_ms = scenario.network.latency_ms + scenario.network.jitter_ms + self.constants.append_ms
+        if scenario.network.loss or any(one.max_poll_interval_ms < 10 * message_ms for one in applications):
+            return None
+        session_ms = int(scenario.broker.get("group.consumer.session.timeout.ms", 45_000))
+        session_ms = max([session_ms, *(one.session_timeout_ms for one in applications)])
+        poll_ms = max([one.max_poll_interval_ms for one in applications], default=0)
+        waits_ms = max(session_ms + poll_ms, scenario.metadata_max_age_ms)
+        return max(QUIET_MS, 50_000 + waits_ms + 100 * message_ms)
 
     # Topics and records
 

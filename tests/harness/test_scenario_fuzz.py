@@ -13,8 +13,13 @@ from assignors.json_contract import ContractError
 from harness.scenario.documents import decode_document
 from harness.scenario.reading import parse_scenario
 from harness.scenario.writing import scenario_json
+from harness.sim.costs import costs
+from harness.sim.invariants import Checker
+from harness.sim.run import simulate
+from tests.harness.random_scenarios import STRATEGIES
 
-README = Path(__file__).parents[2] / "examples" / "scenarios" / "README.md"
+EXAMPLES = Path(__file__).parents[2] / "examples" / "scenarios"
+README = EXAMPLES / "README.md"
 JUNK: list[Any] = [
     *(None, True, 0, -1, 1, 3.5, 1e400, float("nan"), -0.0, 10**30, 2**31, b"x", (1,)),
     *(
@@ -35,6 +40,8 @@ JUNK: list[Any] = [
     *([], {}, [1], ["a", "a"], [[]], [["a"]], [None], [5e-324] * 6, [1e308] * 6),
     *({"a": 1}, {1: 2}, {"x": {}}, {"members": "consumer"}, {"base": "5/s"}, {"steps": []}),
 ]
+NEAR: list[Any] = [2, 7, 0.001, "1ms", "100ms", "1s", "1000d", "1/s", "100k/s", ["orders"], "uniform", "range"]
+"""What a reader takes more often than not."""
 RUNS = 500
 
 
@@ -46,7 +53,7 @@ def every_path(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ..
         yield from every_path(value[key], (*path, key))
 
 
-def spoilt(rng: Random, good: Any, paths: list[tuple[Any, ...]]) -> Any:
+def spoilt(rng: Random, good: Any, paths: list[tuple[Any, ...]], junk: list[Any] = JUNK) -> Any:
     data = copy.deepcopy(good)
     for path in rng.sample(paths, rng.choice([1, 1, 2])):
         place = data
@@ -54,7 +61,7 @@ def spoilt(rng: Random, good: Any, paths: list[tuple[Any, ...]]) -> Any:
             for key in path[:-1]:
                 place = place[key]
             if rng.random() < 0.8:
-                place[path[-1]] = copy.deepcopy(rng.choice(JUNK))
+                place[path[-1]] = copy.deepcopy(rng.choice(junk))
             else:
                 del place[path[-1]]
         except (KeyError, IndexError, TypeError):
@@ -76,3 +83,23 @@ def test_a_spoilt_scenario_is_read_or_refused_in_one_line() -> None:
             assert parse_scenario(json.loads(json.dumps(scenario_json(scenario)))) == scenario, seed
     assert [text for text in refusals if "\n" in text] == []
     assert RUNS / 2 < len(refusals) < RUNS
+
+
+def test_what_is_read_can_be_run_and_breaks_nothing() -> None:
+    """However odd: an example with something else in a place or two, run if it is read and small."""
+    goods = [decode_document(file.read_text()) for file in sorted(EXAMPLES.glob("*.yaml"))]
+    ran = 0
+    for seed in range(1_500):
+        rng = Random(seed)
+        good = rng.choice(goods)
+        try:
+            scenario = parse_scenario(spoilt(rng, good, list(every_path(good)), JUNK + 2 * NEAR))
+        except ContractError:
+            continue
+        partitions, hours = sum(topic.partitions for topic in scenario.topics), scenario.duration_ms / 3_600_000
+        if len(scenario.members) > 20 or partitions > 200 or hours > 1:
+            continue
+        run = simulate(scenario, rng.choice(STRATEGIES), seed, watch=Checker().feed)
+        assert costs(run.facts).row()
+        ran += 1
+    assert ran > 100

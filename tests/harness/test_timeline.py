@@ -1,0 +1,103 @@
+"""Events that come early, or meet members that are only about to start."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from harness.scenario.reading import parse_scenario
+from harness.sim.invariants import Checker
+from harness.sim.run import simulate
+from harness.sim.trace import Fact
+from tests.harness.small_scenarios import RESTART
+
+
+def facts_of(timeline: Sequence[dict[str, Any]], strategy: str = "classic/range", **changes: Any) -> list[Fact]:
+    scenario = parse_scenario({**RESTART, "timeline": timeline, **changes})
+    return simulate(scenario, strategy, 1, watch=Checker().feed).facts
+
+
+def starts(facts: Sequence[Fact]) -> Counter[str]:
+    return Counter(fact["member"] for fact in facts if fact["fact"] == "process" and fact["is"] == "started")
+
+
+def alive_at_the_end(facts: Sequence[Fact]) -> set[str]:
+    found: set[str] = set()
+    for fact in facts:
+        if fact["fact"] == "process" and fact["is"] == "started":
+            found.add(fact["member"])
+        elif fact["fact"] == "process" and fact["is"] in ("closed", "killed"):
+            found.discard(fact["member"])
+    return found
+
+
+def lags(facts: Sequence[Fact]) -> list[int]:
+    return [fact["records"] for fact in facts if fact["fact"] == "lag"]
+
+
+@pytest.mark.parametrize("strategy", ["classic/sticky", "consumer/uniform+static"])
+def test_a_scale_out_in_the_first_moment_starts_nobody_twice(strategy: str) -> None:
+    facts = facts_of([{"at": 0, "scale": {"members": "consumer", "to": 5}}], strategy)
+    assert starts(facts) == {f"consumer-{n}": 1 for n in range(1, 6)}
+
+
+def test_who_is_stopped_before_it_came_up_does_not_come_up() -> None:
+    facts = facts_of([{"at": 0, "stop": "consumer-1"}, {"at": 0, "crash": "consumer-2"}])
+    assert starts(facts) == {"consumer-3": 1}
+
+
+def test_a_scale_in_reaches_those_who_are_still_to_start() -> None:
+    grows = {"at": "10s", "scale": {"members": "consumer", "to": 6, "every": "20s"}}
+    facts = facts_of([grows, {"at": "35s", "scale": {"members": "consumer", "to": 2}}])
+    assert alive_at_the_end(facts) == {"consumer-1", "consumer-2"}
+    assert max(starts(facts).values()) == 1
+
+
+def test_a_rolling_restart_in_the_first_moment_is_of_everybody() -> None:
+    facts = facts_of([{"at": 0, "rolling restart": {"downtime": "5s", "gap": "5s"}}])
+    assert alive_at_the_end(facts) == {"consumer-1", "consumer-2", "consumer-3"}
+    assert min(fact["t"] for fact in facts if fact["fact"] == "reads") > 5_000
+
+
+@pytest.mark.parametrize("at", [0, "30s"])
+def test_who_is_slow_from_some_moment_on_stays_slow(at: str | int) -> None:
+    """Without `for` there is no end to it; and who is slow from the beginning is so once it has started."""
+    facts = facts_of([{"at": at, "slow": {"members": "consumer-1", "factor": 100}}])
+    assert lags(facts)[-1] > 300
+
+
+def test_a_pause_in_the_first_moment_is_of_those_who_come_up() -> None:
+    facts = facts_of([{"at": 0, "pause": {"members": "consumer-1", "for": "20s"}}])
+    told = [fact["is"] for fact in facts if fact["fact"] == "process" and fact["member"] == "consumer-1"]
+    assert told == ["started", "paused", "resumed"]
+
+
+def test_an_autoscaler_that_wants_the_impossible_gets_the_most() -> None:
+    wants = {"at": "30s", "autoscale": {"members": "consumer", "most": 5, "lag per member": 1e-320, "every": "10s"}}
+    facts = facts_of([wants, {"at": "20s", "slow": {"members": "consumer", "factor": 1_000, "for": "30s"}}])
+    assert len(starts(facts)) == 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"poison": [{"topic": "orders", "partition": 3, "offset": 900, "stall": "2m"}]}, "walks from one to the next"),
+        ({"callbacks": {"assigned per partition": "5m"}}, "is still in its callback"),
+        ({"network": {"latency": "2d"}}, "has heard nothing yet"),
+    ],
+)
+@pytest.mark.parametrize("strategy", ["classic/cooperative-sticky", "consumer/uniform+static"])
+def test_nobody_is_expected_to_come_to_rest_who_is_held_up(changes: dict[str, Any], why: str, strategy: str) -> None:
+    client = {"max.poll.interval.ms": "60s", "session.timeout.ms": "10s"}
+    end = next(
+        fact for fact in facts_of([], strategy, client=client, duration="12m", **changes) if fact["fact"] == "end"
+    )
+    assert end["quiet"] is False, why
+
+
+def test_an_application_that_polls_in_time_is_expected_to_come_to_rest() -> None:
+    end = next(fact for fact in facts_of(RESTART["timeline"], duration="12m") if fact["fact"] == "end")
+    assert end == {**end, "quiet": True, "unread": {}}
