@@ -205,7 +205,17 @@ def broken(scenario: Scenario, strategy: str, seed: int) -> Broken | None:
 
 
 def explained(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    return any(reason(scenario, strategy, found) for reason in (stays_unseen, rebalances_for_ever, gives_twice))
+    reasons = stays_unseen, rebalances_for_ever, gives_twice, takes_commits_back
+    return any(reason(scenario, strategy, found) for reason in reasons)
+
+
+def takes_commits_back(scenario: Scenario, strategy: str, found: Broken) -> bool:
+    """Kafka 4.3.1's own: a KIP-848 consumer that left for want of a poll may auto-commit, in its next poll(), where it
+    had been, before it gives up what it had. It does so as nobody's member, and a coordinator takes that from anybody
+    while a group is empty, whatever was committed since. (Java's consumer, three runs of seven: from 5000 back to 10,
+    and on from there. Its application's thread and its background thread race for it.)"""
+    waits = any(isinstance(one, Slow | Pause) for one in scenario.timeline) or scenario.poison
+    return found.invariant == "honest commits" and strategy.startswith("consumer") and bool(waits)
 
 
 def gives_twice(scenario: Scenario, strategy: str, found: Broken) -> bool:

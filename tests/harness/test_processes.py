@@ -11,7 +11,7 @@ from assignors.model import Group
 from harness.scenario.model import Scenario
 from harness.scenario.reading import parse_scenario
 from harness.sim.costs import Costs, costs
-from harness.sim.invariants import Checker
+from harness.sim.invariants import Broken, Checker
 from harness.sim.log import Log
 from harness.sim.run import simulate
 from harness.sim.sizes import offset_commit_bytes, request_bytes
@@ -138,3 +138,19 @@ def test_of_a_log_the_last_offset_of_each_partition_is_left() -> None:
     ]
     log.append([*commits, GroupTombstone(group="g"), OffsetTombstone(group="g", topic="t", partition=2)])
     assert list(log) == [GroupTombstone(group="g"), commits[2], commits[1]]
+
+
+def test_a_consumer_that_is_out_for_want_of_a_poll_takes_commits_back_in_an_empty_group() -> None:
+    """As Java's does (tests/harness/random_scenarios.py, takes_commits_back): consumer-1 is out, consumer-2 has read on
+    and is gone, and the first commit of consumer-1 is of where it had been."""
+    timeline = [
+        {"at": "10s", "slow": {"members": "consumer-1", "factor": 100_000, "for": "60s"}},
+        {"at": "11s", "start": "other"},
+        {"at": "60s", "stop": "other"},
+    ]
+    members = {"consumer-1": {"topics": "orders"}, "other": {"topics": "orders"}}
+    client = {"max.poll.interval.ms": "20s", "max.poll.records": 10}
+    alone = scenario(members=members, timeline=timeline, client=client, duration="5m")
+    with pytest.raises(Broken, match=r"honest commits: consumer-1 commits orders-\d \d+ after \d+"):
+        simulate(alone, "consumer/uniform", 1, watch=Checker().feed)
+    simulate(alone, "classic/range", 1, watch=Checker().feed)

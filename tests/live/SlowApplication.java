@@ -8,8 +8,9 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** BOOTSTRAP TOPIC GROUP PROTOCOL RECORDS MS: works off batches of so many records, each in so many milliseconds, and
- *  tells, a line each, of every batch and every callback as it begins. Lives until its standard input is closed. */
+/** BOOTSTRAP TOPIC GROUP PROTOCOL RECORDS MS [SETTING=VALUE ...]: works off batches of so many records, each in so many
+ *  milliseconds, and tells, a line each, of every batch and every callback as it begins. Lives until something is
+ *  written to its standard input. */
 public class SlowApplication {
     public static void main(String[] given) throws Exception {
         Properties settings = new Properties();
@@ -23,11 +24,18 @@ public class SlowApplication {
         }
         settings.put("auto.offset.reset", "earliest");
         settings.put("max.poll.records", given[4]);
+        for (int i = 6; i < given.length; i++) {
+            settings.put(given[i].split("=")[0], given[i].split("=")[1]);
+        }
         var bytes = new ByteArrayDeserializer();
         try (var consumer = new KafkaConsumer<byte[], byte[]>(settings, bytes, bytes)) {
             consumer.subscribe(List.of(given[1]), new ConsumerRebalanceListener() {
                 public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
                     System.out.println("revoked " + partitions.size());
+                }
+
+                public void onPartitionsLost(Collection<TopicPartition> partitions) {
+                    System.out.println("lost " + partitions.size());
                 }
 
                 public void onPartitionsAssigned(Collection<TopicPartition> partitions) {

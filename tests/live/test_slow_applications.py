@@ -1,7 +1,8 @@
-"""Applications that are behind, with Java's own consumer: in which poll() what happens to them, live and simulated.
+"""Applications that are behind, with Java's own consumer: what happens to them in which poll(), live and simulated.
 
-A works on batches of five seconds. With the beginning of one of them B is started, which is to get half of A's
-partitions; A hears of it during that batch. Counted are the batches that A begins until it is called back.
+Called back   A works on batches of five seconds. With the beginning of one of them B is started, to get half of A's
+              partitions; A hears of it during that batch. Counted are the batches A begins until it is called back
+Thrown out    what becomes of batches that are longer than the session, as the simulation had foretold
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty, Queue
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -19,6 +21,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from harness.brokers import Cluster
 from harness.brokers.java import find_java
+from harness.scenario.model import Scenario
 from harness.scenario.reading import parse_scenario
 from harness.sim.run import simulate
 from harness.sim.trace import Fact
@@ -53,17 +56,37 @@ def backlog(node: Cluster) -> str:
     return "backlog"
 
 
+class Application(Queue[str]):
+    """What it tells."""
+
+    def until(self, wanted: str) -> list[str]:
+        """All that it tells up to that."""
+        heard: list[str] = []
+        while not heard or heard[-1] != wanted:
+            heard.append(self.get(timeout=PATIENCE_S))
+        return heard
+
+
 @contextmanager
-def application(cluster: Cluster, topic: str, group: str, protocol: str) -> Iterator[Queue[str]]:
+def application(
+    cluster: Cluster,
+    topic: str,
+    group: str,
+    protocol: str,
+    records: int = RECORDS,
+    ms: int = RECORD_MS,
+    **settings: int,
+) -> Iterator[Application]:
     """What it tells."""
     classes = ":".join(map(str, (*java_oracle.class_path(), java_oracle.compiled(SOURCE))))
     quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m")
-    given = (cluster.bootstrap, topic, group, protocol, str(RECORDS), str(RECORD_MS))
+    more = [f"{name.replace('_', '.')}={value}" for name, value in settings.items()]
+    given = (cluster.bootstrap, topic, group, protocol, str(records), str(ms), *more)
     process = subprocess.Popen(
         [find_java(), *quick, "-cp", classes, "SlowApplication", *given],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
-    told: Queue[str] = Queue()
+    told = Application()
 
     def listen() -> None:
         assert process.stdout is not None
@@ -76,7 +99,7 @@ def application(cluster: Cluster, topic: str, group: str, protocol: str) -> Iter
         yield told
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
         listener.join()
 
 
@@ -118,23 +141,28 @@ def simulated(strategy: str) -> Counts:
 
 
 def facts_of(strategy: str, start_ms: int) -> list[Fact]:
+    return simulate(behind(strategy, [{"at": f"{start_ms}ms", "start": "b-1"}]), strategy, 1).facts
+
+
+def behind(strategy: str, timeline: list[dict[str, Any]], records: int = RECORDS, **client: int) -> Scenario:
     reads = {"count": 1, "topics": "backlog", "record": f"{RECORD_MS}ms"}
     heartbeats = {"heartbeat.interval.ms": 500} if strategy.startswith("classic") else {}
+    more = {name.replace("_", "."): value for name, value in client.items()}
     document = {
         "name": "behind",
         "duration": "60s",
         "topics": {"backlog": {"partitions": PARTITIONS, "rate": "5000/s"}},
         "members": {"a": reads, "b": reads},
-        "client": {"max.poll.records": RECORDS, **heartbeats},
+        "client": {"max.poll.records": records, **heartbeats, **more},
         "broker": {
             "group.initial.rebalance.delay.ms": 0,
             "group.consumer.min.heartbeat.interval.ms": 50,
             "group.consumer.heartbeat.interval.ms": 500,
         },
         "network": {"latency": "1ms"},
-        "timeline": [{"at": f"{start_ms}ms", "start": {"members": ["b-1"]}}],
+        "timeline": timeline,
     }
-    return simulate(parse_scenario(document), strategy, 1).facts
+    return parse_scenario(document)
 
 
 @pytest.mark.parametrize("strategy", PROTOCOLS)
@@ -154,3 +182,23 @@ def test_eager_gives_up_at_once_and_the_others_poll_by_poll() -> None:
         "classic/cooperative-sticky": (3, 3),
         "consumer/uniform": (1, 2),
     }
+
+
+# Thrown out
+
+
+def test_batches_longer_than_the_session_throw_a_cooperative_member_out(node: Cluster, backlog: str) -> None:
+    """Its JoinGroup is answered in the middle of a batch, and nobody reads the answer, nor heartbeats, before that is
+    over. By then it has been removed; and so it goes on, in turn."""
+    seven_seconds = 350
+    session = {"session_timeout_ms": 6_000}
+    given = node, backlog, "longer-than-a-session", "CooperativeStickyAssignor", seven_seconds, RECORD_MS
+    with application(*given, **session) as first:
+        first.until("batch")
+        with application(*given, **session):
+            heard = first.until("lost")
+    scenario = behind("classic/cooperative-sticky", [{"at": "8s", "start": "b-1"}], seven_seconds, **session)
+    facts = simulate(scenario, "classic/cooperative-sticky", 1).facts
+    called = [fact["callback"] for fact in facts if fact["fact"] == "callback" and fact["member"] == "a-1"]
+    assert called[:2] == ["onPartitionsAssigned", "onPartitionsLost"]
+    assert "revoked" not in heard
