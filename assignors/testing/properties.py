@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from assignors.load_aware import load_bound_violation
-from assignors.model import EMPTY, Group, Member, Topic
+from assignors.model import EMPTY, Group, Member, Topic, copied
 from assignors.quality import share_numbers, skew_and_spread
 from assignors.testing.answers import Broken, NotApplicable, Placed
 from assignors.testing.events import grown
@@ -109,7 +109,7 @@ def _difference(first: Placed, other: Placed, text: str, group: Group) -> Broken
 
 def variants(group: Group) -> Iterator[Group]:
     """Other groups of the same people, to ask about in between: a state that is kept by mistake shows on the return."""
-    members = dict(group.members)
+    members = copied(group.members)
     if members:
         yield fewer(group)
     yield Group({name: grown(topic, 1) for name, topic in group.topics.items()}, members)
@@ -121,8 +121,9 @@ def variants(group: Group) -> Iterator[Group]:
 
 def fewer(group: Group) -> Group:
     """Without its first member."""
-    first = next(iter(group.members))
-    return group.with_members({member_id: m for member_id, m in group.members.items() if member_id != first})
+    members = copied(group.members)
+    del members[next(iter(members))]
+    return group.with_members(members)
 
 
 def order_independent(trial: Trial) -> None:
@@ -153,20 +154,21 @@ def _same_in_order(trial: Trial, group: Group, how: str) -> None:
 
 def reversed_group(group: Group, *, subscriptions: bool = True) -> Group:
     """Members and topics in reverse, or each subscription too; what members own stays in its order."""
-    members = dict(reversed(list(group.members.items())))
+    members = dict(reversed(copied(group.members).items()))
     if subscriptions:
         members = {
             member_id: Member(m.topics[::-1], m.owned, m.generation, m.instance_id, m.rack, m.capacity)
             for member_id, m in members.items()
         }
-    return Group(dict(reversed(list(group.topics.items()))), members, group.layout)
+    return Group(dict(reversed(copied(group.topics).items())), members, group.layout)
 
 
 def rotated_group(group: Group) -> Group:
     """The second half of the members first."""
-    members = list(group.members.items())
-    middle = len(members) // 2
-    return group.with_members(dict(members[middle:] + members[:middle]))
+    members = copied(group.members)
+    for member_id in list(members)[: len(members) // 2]:
+        members[member_id] = members.pop(member_id)
+    return group.with_members(members)
 
 
 def balanced(trial: Trial) -> None:
