@@ -99,12 +99,14 @@ class View:
     __slots__ = ("alike", "ground", "group", "ids", "position", "readable", "readers", "topics_of")
 
     def __init__(self, group: Group, ground: Ground | None = None) -> None:
-        self.group = group
-        self.ground = ground = ground if ground is not None and ground.layout is group.layout else Ground(group.layout)
-        self.ids = list(group.members)
-        self.position = dict(zip(self.ids, range(len(self.ids)), strict=True))
+        layout, members = group.layout, group.members
+        if ground is None or ground.layout is not layout:
+            ground = Ground(layout)
+        self.group, self.ground = group, ground
+        self.ids = ids = list(members)
+        self.position = {member_id: position for position, member_id in enumerate(ids)}
         reads, subscription = ground.reads, ground.subscription
-        subscriptions = [m.topics for m in group.members.values()]
+        subscriptions = [m.topics for m in members.values()]
         self.topics_of: list[dict[str, tuple[int, int]]]
         """Per member, the existing topics that it subscribes to, each with its first number and its partitions."""
         self.alike = True

@@ -10,7 +10,6 @@ Start at   Draws.example: the same seed and number, the same example, in every p
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 from assignors.model import Group
 from assignors.testing.dice import SeededDice
@@ -37,11 +36,12 @@ class Draws:
         self._family: Iterator[Example] = iter(())
 
     def example(self, number: int) -> Example:
-        first = number - number % FAMILY
-        if not first < self._next <= number:
-            self._family, self._next = draw_family(self._dice, self.seed, number // FAMILY), first
-        passed_over, self._next = number - self._next, number + 1
-        return next(islice(self._family, passed_over, None))
+        if number != self._next or number % FAMILY == 0:
+            self._family = draw_family(self._dice, self.seed, number // FAMILY)
+            for _ in range(number % FAMILY):
+                next(self._family)
+        self._next = number + 1
+        return next(self._family)
 
 
 def draw_family(dice: SeededDice, seed: int, family: int) -> Iterator[Example]:
@@ -49,8 +49,8 @@ def draw_family(dice: SeededDice, seed: int, family: int) -> Iterator[Example]:
     group = draw_group(dice)
     owning = any(member.owned for member in group.members.values())  # where nobody does, no event changes that
     as_drawn: object = None
-    first = family * FAMILY
-    for number in range(first, first + FAMILY):
+    first, last = family * FAMILY, family * FAMILY + FAMILY - 1
+    for number in range(first, last + 1):
         if number > first and group.members:
             if owning and claims(group) != as_drawn:
                 group = Draws(seed).example(number - 1)[0]
@@ -58,6 +58,6 @@ def draw_family(dice: SeededDice, seed: int, family: int) -> Iterator[Example]:
         events: tuple[Event, ...] = ()
         if number % CHURN_EVERY == 0 and group.members:
             events = draw_events(dice, group, dice.integer(1, 5))
-        if owning:
+        if owning and number < last:
             as_drawn = claims(group)
         yield group, events
