@@ -284,7 +284,7 @@ class Group:
         """The same topics under other members, the layout kept; topics that are frozen already are not copied again."""
         group: Any = _GroupToBe()
         group.topics = self.topics
-        group.members = MappingProxyType(copied(members))
+        group.members = MappingProxyType(dict(members))
         group._layout = self._layout or self.layout
         group._hash_order = None
         group.__class__ = Group
