@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 EMPTY: Mapping[str, Sequence[int]] = MappingProxyType({})
 NOBODY = -1
@@ -66,8 +66,8 @@ class Member:
     user_data: bytes | None = None
     """What the member's assignor sent along, for a custom assignor that leads. Not a part of the JSON contract."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         topics: tuple[str, ...] = (),
         owned: Mapping[str, Sequence[int]] = EMPTY,
         generation: int | None = None,
@@ -76,29 +76,26 @@ class Member:
         capacity: float = 1.0,
         claim_generation: int | None = None,
         user_data: bytes | None = None,
-    ) -> None:
-        """By hand: a frozen dataclass sets its fields by name, at twice the cost, and whoever changes groups, such as
-        the simulator and the property kit, makes members more than anything else."""
-        _set_topics(self, topics)
-        _set_owned(self, owned)
-        _set_generation(self, generation)
-        _set_instance_id(self, instance_id)
-        _set_rack(self, rack)
-        _set_capacity(self, capacity)
-        _set_claim_generation(self, claim_generation)
-        _set_user_data(self, user_data)
+    ) -> Self:
+        """Written while it is not frozen yet: to set each field of a frozen object takes four times as long, and
+        whoever changes groups, such as the simulator and the property kit, makes members more than anything else."""
+        self: Any = _MemberToBe()
+        self.topics = topics
+        self.owned = owned
+        self.generation = generation
+        self.instance_id = instance_id
+        self.rack = rack
+        self.capacity = capacity
+        self.claim_generation = claim_generation
+        self.user_data = user_data
+        self.__class__ = cls
+        return self  # type: ignore[no-any-return]
 
 
-(
-    _set_topics,
-    _set_owned,
-    _set_generation,
-    _set_instance_id,
-    _set_rack,
-    _set_capacity,
-    _set_claim_generation,
-    _set_user_data,
-) = (vars(Member)[name].__set__ for name in Member.__slots__)
+class _MemberToBe:
+    """The same fields, and nothing that keeps them from being set."""
+
+    __slots__ = Member.__slots__
 
 
 class Layout:
@@ -250,14 +247,19 @@ class Group:
     _layout: Layout | None = field(default=None, repr=False, compare=False)
     _hash_order: Sequence[str] | None = field(default=None, init=False, repr=False, compare=False)
 
-    def __init__(
-        self, topics: Mapping[str, Topic], members: Mapping[str, Member], _layout: Layout | None = None
-    ) -> None:
-        """By hand, as Member's."""
-        _set_group_topics(self, MappingProxyType(dict(topics)))
-        _set_group_members(self, MappingProxyType(dict(members)))
-        _set_layout(self, _layout)
-        _set_hash_order(self, None)
+    def __new__(cls, topics: Mapping[str, Topic], members: Mapping[str, Member], _layout: Layout | None = None) -> Self:
+        """As Member's."""
+        self: Any = _GroupToBe()
+        self.topics = MappingProxyType(copied(topics))
+        self.members = MappingProxyType(copied(members))
+        self._layout = _layout
+        self._hash_order = None
+        self.__class__ = cls
+        return self  # type: ignore[no-any-return]
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """For copy.copy."""
+        return self.topics, self.members, self._layout
 
     @property
     def layout(self) -> Layout:
@@ -280,12 +282,13 @@ class Group:
 
     def with_members(self, members: Mapping[str, Member]) -> Group:
         """The same topics under other members, the layout kept; topics that are frozen already are not copied again."""
-        group = object.__new__(Group)
-        _set_group_topics(group, self.topics)
-        _set_group_members(group, MappingProxyType(dict(members)))
-        _set_layout(group, self.layout)
-        _set_hash_order(group, None)
-        return group
+        group: Any = _GroupToBe()
+        group.topics = self.topics
+        group.members = MappingProxyType(dict(members))
+        group._layout = self._layout or self.layout
+        group._hash_order = None
+        group.__class__ = Group
+        return group  # type: ignore[no-any-return]
 
     def after(self, assignment: Mapping[str, Mapping[str, Sequence[int]]], generation: int) -> Group:
         """The group as it rejoins once everybody holds what the assignment gave."""
@@ -302,9 +305,13 @@ class Group:
         )
 
 
-_set_group_topics, _set_group_members, _set_layout, _set_hash_order = (
-    vars(Group)[name].__set__ for name in Group.__slots__
-)
+class _GroupToBe:
+    __slots__ = Group.__slots__
+
+
+def copied(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """What a frozen mapping copies of itself it copies six times as fast as dict(), which asks it for key after key."""
+    return mapping.copy() if isinstance(mapping, MappingProxyType) else dict(mapping)
 
 
 def owned_numbers(layout: Layout, member: Member) -> Sequence[int] | None:

@@ -111,7 +111,7 @@ class Watched:
         churn = self.churn
         churn.asked, churn.group = churn.asked + 1, group
         try:
-            placed = churn.subject.ask_one(self.instance, group)
+            placed = churn.subject.ask(group, instance=self.instance)
             if "cooperative" in churn.subject.promises:
                 check_handover(placed)
         except (Broken, NotApplicable) as error:

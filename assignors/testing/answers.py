@@ -99,12 +99,14 @@ class View:
     __slots__ = ("alike", "ground", "group", "ids", "position", "readable", "readers", "topics_of")
 
     def __init__(self, group: Group, ground: Ground | None = None) -> None:
-        self.group = group
-        self.ground = ground = ground if ground is not None and ground.layout is group.layout else Ground(group.layout)
-        self.ids = list(group.members)
-        self.position = dict(zip(self.ids, range(len(self.ids)), strict=True))
+        layout, members = group.layout, group.members
+        if ground is None or ground.layout is not layout:
+            ground = Ground(layout)
+        self.group, self.ground = group, ground
+        self.ids = ids = list(members)
+        self.position = {member_id: position for position, member_id in enumerate(ids)}
         reads, subscription = ground.reads, ground.subscription
-        subscriptions = [m.topics for m in group.members.values()]
+        subscriptions = [m.topics for m in members.values()]
         self.topics_of: list[dict[str, tuple[int, int]]]
         """Per member, the existing topics that it subscribes to, each with its first number and its partitions."""
         self.alike = True
@@ -147,7 +149,7 @@ class View:
             self._wrong(answer, f"returned a {type(answer).__name__}, not a mapping of member to topics")
         owner = [NOBODY] * self.ground.layout.total
         counts = [0] * len(self.ids)
-        position_of = self.position
+        position_of, topics_of = self.position, self.topics_of
         for member_id, share in answer.items():
             position = position_of.get(member_id) if isinstance(member_id, str) else None
             if position is None:
@@ -157,36 +159,31 @@ class View:
             if type(share) is not dict and not isinstance(share, Mapping):
                 kind = type(share).__name__
                 self._wrong(answer, f"gives {member_id!r} a {kind}, not a mapping of topic to partitions")
-            counts[position] += self._place_share(answer, owner, position, share)
+            topics = topics_of[position]
+            for topic, partitions in share.items():
+                if type(partitions) is not list:
+                    self._check_sequence(answer, position, topic, partitions)
+                span = topics.get(topic)
+                if span is None:
+                    if type(topic) is not str:
+                        self._check_sequence(answer, position, topic, partitions)
+                    if partitions:
+                        self._wrong_topic(answer, position, topic, partitions[0])
+                    continue
+                start, count = span
+                for partition in partitions:
+                    if type(partition) is not int or not 0 <= partition < count:
+                        self._wrong_partition(answer, position, topic, partition, count)
+                    number = start + partition
+                    if owner[number] != NOBODY:
+                        self._wrong_twice(answer, number, owner[number], position)
+                    owner[number] = position
+                counts[position] += len(partitions)
         placed = Placed(self, owner, counts, answer, [])
         if sum(counts) != self.readable:
             placed.withheld = self._withheld(owner)
             self._check_withheld(answer, placed.withheld, may_withhold=may_withhold)
         return placed
-
-    def _place_share(self, answer: Answer, owner: list[int], position: int, share: Mapping[Any, Any]) -> int:
-        """Returns how many partitions these are."""
-        topics, held = self.topics_of[position], 0
-        for topic, partitions in share.items():
-            if type(partitions) is not list:
-                self._check_sequence(answer, position, topic, partitions)
-            span = topics.get(topic)
-            if span is None:
-                if type(topic) is not str:
-                    self._check_sequence(answer, position, topic, partitions)
-                if partitions:
-                    self._wrong_topic(answer, position, topic, partitions[0])
-                continue
-            start, count = span
-            for partition in partitions:
-                if type(partition) is not int or not 0 <= partition < count:
-                    self._wrong_partition(answer, position, topic, partition, count)
-                number = start + partition
-                if owner[number] != NOBODY:
-                    self._wrong_twice(answer, number, owner[number], position)
-                owner[number] = position
-            held += len(partitions)
-        return held
 
     def _check_sequence(self, answer: Answer, position: int, topic: object, partitions: object) -> None:
         member_id = self.ids[position]

@@ -21,7 +21,7 @@ def pack(group: Group) -> bytes:
     """As drawn: what only real members have (user data, a generation of its own in it) is left out."""
     topics = [(name, t.partitions, t.racks, t.load, t.id) for name, t in group.topics.items()]
     members = [
-        (member_id, m.topics, dict(m.owned), m.generation, m.instance_id, m.rack, m.capacity)
+        (member_id, m.topics, dict(m.owned) if m.owned else None, m.generation, m.instance_id, m.rack, m.capacity)
         for member_id, m in group.members.items()
     ]
     return marshal.dumps((topics, members))

@@ -21,7 +21,7 @@ from assignors.testing.dice import Dice
 
 UNICODE = "aZ09-_é\u07ff\u4e2d\ud7ff\ue000\ufffd\U00010000\U0001f600"
 RACKS = ("a", "b", "c")
-LOADS = (0, 1, 1, 1, 2, 5, 40)
+LOADS = (0.0, 1.0, 1.0, 1.0, 2.0, 5.0, 40.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def draw_group(dice: Dice, knobs: Knobs = DEFAULT) -> Group:
     if knobs.loads and dice.chance(0.25):
         topics = draw_loads(dice, topics)
         if dice.chance(0.3):
-            capacities = [dice.choice((1.0, 1.0, 2.0, 0.5)) for _ in ids]
+            capacities = dice.choices((1.0, 1.0, 2.0, 0.5), members)
     instances: list[str | None] = [None] * members
     if dice.chance(0.15):
         instances = [f"i{dice.integer(0, 1)}{place}" if dice.chance(0.5) else None for place in range(members)]
@@ -115,9 +115,9 @@ def draw_names(dice: Dice, count: int, prefix: str, knobs: Knobs) -> list[str]:
         if style < 7:
             name = f"{prefix}onsumer-{dice.integer(1, 9)}-{dice.integer(0, 2**32):08x}"
         elif style == 7:
-            name = "".join([dice.choice(("Aa", "BB")) for _ in range(6)])
+            name = "".join(dice.choices(("Aa", "BB"), 6))
         else:
-            name = "".join([dice.choice(UNICODE) for _ in range(dice.integer(1, 4))])
+            name = "".join(dice.choices(UNICODE, dice.integer(1, 4)))
         if name not in taken:
             taken.add(name)
             names.append(name)
@@ -210,7 +210,7 @@ def draw_racks(dice: Dice, topics: dict[str, Topic], members: int) -> tuple[dict
             drawn = [() if dice.chance(0.3) else one for one in drawn]
         placed[name] = Topic(topic.partitions, tuple(drawn))
     among: tuple[str | None, ...] = racks if dice.chance(0.7) else (*racks, None, "elsewhere")
-    return placed, [dice.choice(among) for _ in range(members)]
+    return placed, dice.choices(among, members)
 
 
 def rack_friendly_group(dice: Dice, knobs: Knobs) -> Group:
@@ -238,7 +238,7 @@ def draw_loads(dice: Dice, topics: dict[str, Topic]) -> dict[str, Topic]:
     loaded: dict[str, Topic] = {}
     for name, topic in topics.items():
         if dice.chance(0.85):
-            loads = tuple([3.0 if alike else float(dice.choice(LOADS)) for _ in range(topic.partitions)])
+            loads = (3.0,) * topic.partitions if alike else tuple(dice.choices(LOADS, topic.partitions))
             topic = Topic(topic.partitions, topic.racks, loads)
         loaded[name] = topic
     return loaded

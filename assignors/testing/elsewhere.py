@@ -26,8 +26,8 @@ class Elsewhere:
             "PYTHONHASHSEED": str(hash_seed),
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }
-        # not -m, whose machinery takes as long to import as a third of what is needed here
-        start = "from assignors.testing.answering import main; main()"
+        # Not -m, whose machinery takes as long to import as a third of what is needed here; main() turns gc on again.
+        start = "import gc; gc.disable(); from assignors.testing.answering import main; main()"
         command = [sys.executable, "-c", start, target.where, target.text, *target.promises]
         self.process = subprocess.Popen(
             command,

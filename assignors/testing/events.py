@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from assignors.model import Group, Member, Topic
+from assignors.model import Group, Member, Topic, copied
 from assignors.testing.dice import Dice
 
 
@@ -80,7 +80,7 @@ KINDS: dict[str, type[Event]] = {
 
 
 def happen(group: Group, event: Event) -> Group:
-    members = dict(group.members)
+    members = copied(group.members)
     match event:
         case Join():
             members.setdefault(event.member, Member(event.topics, rack=event.rack))
@@ -88,7 +88,7 @@ def happen(group: Group, event: Event) -> Group:
             members.pop(event.member, None)
         case Grow(topic, by):
             if topic in group.topics:
-                return Group({**group.topics, topic: grown(group.topics[topic], by)}, members)
+                return Group(copied(group.topics) | {topic: grown(group.topics[topic], by)}, members)
         case Delete(topic):
             if topic in group.topics:
                 return Group({name: each for name, each in group.topics.items() if name != topic}, members)
@@ -126,7 +126,7 @@ def rejoins(group: Group, member_id: str, member: Member | None) -> Group:
     """The other half of a crash: back with an old claim and an old generation."""
     if member is None or member_id in group.members:
         return group
-    return group.with_members({**group.members, member_id: member})
+    return group.with_members(copied(group.members) | {member_id: member})
 
 
 def draw_events(dice: Dice, group: Group, count: int) -> tuple[Event, ...]:

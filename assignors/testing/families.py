@@ -2,19 +2,20 @@
 
 Why        drawing a group costs as much as asking a fast assignor twice; letting something happen to it costs a tenth,
            and what real assignors get wrong is more often the step from one group to the next than a group
-Alone      the members of a family share nothing that an assignor could change: each owns lists of its own
+Alone      what members own is lists, the same in a whole family. An assignor that changes them changes no other
+           example: the group is then drawn anew before anything happens to it
 Start at   Draws.example: the same seed and number, the same example, in every process
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
-from assignors.model import Group, Member
+from assignors.model import Group
 from assignors.testing.dice import SeededDice
 from assignors.testing.draw import draw_group
 from assignors.testing.events import Event, draw_events, happen
+from assignors.testing.fingerprints import claims
 
 FAMILY = 3
 """No divisor of the contract's intervals: what is looked at now and then sees every generation of a family."""
@@ -35,41 +36,28 @@ class Draws:
         self._family: Iterator[Example] = iter(())
 
     def example(self, number: int) -> Example:
-        first = number - number % FAMILY
-        if not first < self._next <= number:
-            self._family, self._next = draw_family(self._dice, self.seed, number // FAMILY), first
-        passed_over, self._next = number - self._next, number + 1
-        return next(islice(self._family, passed_over, None))
+        if number != self._next or number % FAMILY == 0:
+            self._family = draw_family(self._dice, self.seed, number // FAMILY)
+            for _ in range(number % FAMILY):
+                next(self._family)
+        self._next = number + 1
+        return next(self._family)
 
 
 def draw_family(dice: SeededDice, seed: int, family: int) -> Iterator[Example]:
     dice.start(seed, family)
     group = draw_group(dice)
-    claims = any(member.owned for member in group.members.values())  # where there are none, no event brings any
-    for number in range(family * FAMILY, (family + 1) * FAMILY):
-        if number % FAMILY and group.members:
+    owning = any(member.owned for member in group.members.values())  # where nobody does, no event changes that
+    as_drawn: object = None
+    first, last = family * FAMILY, family * FAMILY + FAMILY - 1
+    for number in range(first, last + 1):
+        if number > first and group.members:
+            if owning and claims(group) != as_drawn:
+                group = Draws(seed).example(number - 1)[0]
             group = happen(group, draw_events(dice, group, 1)[0])
-            if claims:
-                group = with_own_lists(group)
         events: tuple[Event, ...] = ()
         if number % CHURN_EVERY == 0 and group.members:
             events = draw_events(dice, group, dice.integer(1, 5))
+        if owning and number < last:
+            as_drawn = claims(group)
         yield group, events
-
-
-def with_own_lists(group: Group) -> Group:
-    return group.with_members(
-        {
-            member_id: Member(
-                m.topics,
-                {name: [*held] for name, held in m.owned.items()},
-                m.generation,
-                m.instance_id,
-                m.rack,
-                m.capacity,
-            )
-            if m.owned
-            else m
-            for member_id, m in group.members.items()
-        }
-    )

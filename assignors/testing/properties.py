@@ -9,14 +9,14 @@ More       properties_moves.py (sticky, cooperative, racks, churn); contract.py 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
 from assignors.load_aware import load_bound_violation
-from assignors.model import EMPTY, Group, Member, Topic
+from assignors.model import EMPTY, Group, Member, Topic, copied
 from assignors.quality import share_numbers, skew_and_spread
-from assignors.testing.answers import Broken, NotApplicable, Placed
+from assignors.testing.answers import Broken, NotApplicable, Placed, View
 from assignors.testing.events import grown
 from assignors.testing.trial import Trial
 
@@ -65,14 +65,14 @@ def deterministic(trial: Trial) -> None:
     reason. And what cannot be repeated cannot be debugged.
     """
     first, subject = trial.first, trial.subject
-    _same_again(trial, first, subject.ask, "a second new instance")
+    _same_again(first, subject.ask, "a second new instance")
     for _ in range(2):  # on a replay the first of these is a new instance too
-        _same_again(trial, first, subject.ask_again, "an instance that has answered before")
+        _same_again(first, subject.ask_again, "an instance that has answered before")
     if len(trial.group.members) > 1:
         # What an instance, or its class, keeps of one group by mistake shows on the return to another.
         subject.tell(fewer(trial.group))
-        _same_again(trial, first, subject.ask_again, "an instance that has answered for other groups")
-        _same_again(trial, first, subject.ask, "a new instance, after other groups,")
+        _same_again(first, subject.ask_again, "an instance that has answered for other groups")
+        _same_again(first, subject.ask, "a new instance, after other groups,")
     if trial.thorough:
         others = list(variants(trial.group))
         deadline = time.perf_counter() + PATIENCE_S
@@ -80,21 +80,23 @@ def deterministic(trial: Trial) -> None:
             for ask in (subject.ask_again, subject.ask):
                 with suppress(Broken, NotApplicable):
                     ask(other)
-            _same_again(trial, first, subject.ask, "a new instance, after other groups,")
-            _same_again(trial, first, subject.ask_again, "an instance that has answered for other groups")
+            _same_again(first, subject.ask, "a new instance, after other groups,")
+            _same_again(first, subject.ask_again, "an instance that has answered for other groups")
             if number >= len(others) - 1 and time.perf_counter() > deadline:
                 break
 
 
-def _same_again(trial: Trial, first: Placed, ask: object, who: str) -> None:
+def _same_again(first: Placed, ask: Callable[[Group, View, Placed], Placed], who: str) -> None:
+    view = first.view
+    group = view.group
     try:
-        again = ask(trial.group, trial.view, first)  # type: ignore[operator]
+        again = ask(group, view, first)
     except Broken as broken:
         if broken.blames == "bounded-time":
             raise
-        raise Broken(f"{who} {broken.message}; at first it answered", trial.group, broken.answer) from broken
+        raise Broken(f"{who} {broken.message}; at first it answered", group, broken.answer) from broken
     if again is not first and again.owner != first.owner:
-        raise _difference(first, again, f"{who} answers differently: {{}}", trial.group)
+        raise _difference(first, again, f"{who} answers differently: {{}}", group)
 
 
 def _difference(first: Placed, other: Placed, text: str, group: Group) -> Broken:
@@ -109,7 +111,7 @@ def _difference(first: Placed, other: Placed, text: str, group: Group) -> Broken
 
 def variants(group: Group) -> Iterator[Group]:
     """Other groups of the same people, to ask about in between: a state that is kept by mistake shows on the return."""
-    members = dict(group.members)
+    members = copied(group.members)
     if members:
         yield fewer(group)
     yield Group({name: grown(topic, 1) for name, topic in group.topics.items()}, members)
@@ -121,8 +123,9 @@ def variants(group: Group) -> Iterator[Group]:
 
 def fewer(group: Group) -> Group:
     """Without its first member."""
-    first = next(iter(group.members))
-    return group.with_members({member_id: m for member_id, m in group.members.items() if member_id != first})
+    members = copied(group.members)
+    del members[next(iter(members))]
+    return group.with_members(members)
 
 
 def order_independent(trial: Trial) -> None:
@@ -140,7 +143,7 @@ def order_independent(trial: Trial) -> None:
 
 def _same_in_order(trial: Trial, group: Group, how: str) -> None:
     first = trial.first
-    answer = trial.subject.ask(group, like=first)
+    answer = trial.subject.ask(group, None, first)
     if answer is first:
         return
     ids, position = answer.view.ids, trial.view.position
@@ -153,20 +156,21 @@ def _same_in_order(trial: Trial, group: Group, how: str) -> None:
 
 def reversed_group(group: Group, *, subscriptions: bool = True) -> Group:
     """Members and topics in reverse, or each subscription too; what members own stays in its order."""
-    members = dict(reversed(list(group.members.items())))
+    members = dict(reversed(copied(group.members).items()))
     if subscriptions:
         members = {
             member_id: Member(m.topics[::-1], m.owned, m.generation, m.instance_id, m.rack, m.capacity)
             for member_id, m in members.items()
         }
-    return Group(dict(reversed(list(group.topics.items()))), members, group.layout)
+    return Group(dict(reversed(copied(group.topics).items())), members, group.layout)
 
 
 def rotated_group(group: Group) -> Group:
     """The second half of the members first."""
-    members = list(group.members.items())
-    middle = len(members) // 2
-    return group.with_members(dict(members[middle:] + members[:middle]))
+    members = copied(group.members)
+    for member_id in list(members)[: len(members) // 2]:
+        members[member_id] = members.pop(member_id)
+    return group.with_members(members)
 
 
 def balanced(trial: Trial) -> None:

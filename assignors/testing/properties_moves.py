@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assignors.model import NOBODY, Group, Member
+from assignors.model import NOBODY, Group, Member, copied
 from assignors.optimal import optimum
 from assignors.quality import claim_generation, claimed_numbers, previous_owners
 from assignors.testing.answers import Broken, NotApplicable, Placed
@@ -42,7 +42,9 @@ def sticky_leave(trial: Trial) -> None:
     settled, group = settled_plain(trial)
     ids = settled.placed.view.ids
     for leaver in {ids[0], ids[-1], ids[len(ids) // 2]} if trial.thorough else {ids[len(ids) // 2]}:
-        fewer = group.with_members({i: m for i, m in group.members.items() if i != leaver})
+        stay = copied(group.members)
+        del stay[leaver]
+        fewer = group.with_members(stay)
         after = settle(trial.subject.ask, fewer, view=trial.subject.view_of(fewer))
         check_nobody_loses(settled.placed, after.placed, f"after {leaver!r} has left", fewer)
 
@@ -56,7 +58,7 @@ def sticky_join(trial: Trial) -> None:
     total, members = settled.placed.view.readable, len(settled.placed.view.ids)
     topics = next(iter(group.members.values())).topics
     for joiner in ("!new", "~new") if trial.thorough else ("!new" if total % 2 else "~new",):
-        more = group.with_members({**group.members, joiner: Member(topics)})
+        more = group.with_members(copied(group.members) | {joiner: Member(topics)})
         after = settle(trial.subject.ask, more, view=trial.subject.view_of(more)).placed
         share = -(-total // (members + 1))
         if after.counts[members] > share:

@@ -78,39 +78,13 @@ class Subject:
         """Of the last group: the next one often differs in its members only."""
         self._started: float | None = None
 
-    def ask(self, group: Group, view: View | None = None, like: Placed | None = None) -> Placed:
+    def ask(
+        self, group: Group, view: View | None = None, like: Placed | None = None, instance: object = None
+    ) -> Placed:
         """`like` is the answer that is expected, for the same members and topics: where it comes, it is handed back
         without being checked a second time. A group that comes with a view or a likeness is one that no waiver covers:
-        it was asked about before, or its members only own what they were given."""
-        return self._ask(None, group, view, like)
-
-    def ask_again(self, group: Group, view: View | None = None, like: Placed | None = None) -> Placed:
-        if self._veteran is None:
-            self._veteran = self.new_instance(group)
-        return self._ask(self._veteran, group, view, like)
-
-    def tell(self, group: Group) -> None:
-        """Asked of the veteran in passing, for what it may leave behind: nobody looks at the answer. For a part of a
-        group that no waiver covers: it has no shape that the whole did not have."""
-        self._timed(self._veteran, group)
-
-    def ask_one(self, instance: Any, group: Group) -> Placed:
-        """An instance that the caller has made, and keeps."""
-        return self._ask(instance, group, None, None)
-
-    def new_instance(self, group: Group) -> Any:
-        try:
-            return self.make()
-        except TooLong:
-            self._started = None
-            raise self._too_long(group) from None
-        except BaseException as error:
-            self._started = None
-            if not is_theirs(error):
-                raise
-            raise Broken(f"cannot be made: {error_line(error)}", group, blames="valid") from error
-
-    def _ask(self, instance: Any, group: Group, view: View | None, like: Placed | None) -> Placed:
+        it was asked about before, or its members only own what they were given. Without an instance a new one is asked;
+        otherwise it is one that the caller has made, and keeps."""
         if self.everywhere and view is None and like is None:
             self._stop_where_waived(group)
         answer = self._timed(instance, group)
@@ -126,6 +100,28 @@ class Subject:
             if not is_theirs(error):
                 raise
             raise Broken(f"its answer cannot be read: {error_line(error)}", group, answer, blames="valid") from error
+
+    def ask_again(self, group: Group, view: View | None = None, like: Placed | None = None) -> Placed:
+        if self._veteran is None:
+            self._veteran = self.new_instance(group)
+        return self.ask(group, view, like, self._veteran)
+
+    def tell(self, group: Group) -> None:
+        """Asked of the veteran in passing, for what it may leave behind: nobody looks at the answer. For a part of a
+        group that no waiver covers: it has no shape that the whole did not have."""
+        self._timed(self._veteran, group)
+
+    def new_instance(self, group: Group) -> Any:
+        try:
+            return self.make()
+        except TooLong:
+            self._started = None
+            raise self._too_long(group) from None
+        except BaseException as error:
+            self._started = None
+            if not is_theirs(error):
+                raise
+            raise Broken(f"cannot be made: {error_line(error)}", group, blames="valid") from error
 
     def view_of(self, group: Group) -> View:
         view = View(group, self._ground)

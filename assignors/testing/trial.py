@@ -9,11 +9,11 @@ from assignors.model import Group, Member, Topic
 from assignors.testing.answers import Placed, View
 from assignors.testing.cases import Case
 from assignors.testing.events import MoveRack, happen
+from assignors.testing.fingerprints import claims, fingerprint
 from assignors.testing.rounds import IN_ROUNDS, Churns, Settled, settle
 from assignors.testing.shapes import Shapes
 from assignors.testing.subject import Subject
 
-Fingerprint = tuple[object, ...]
 T = TypeVar("T")
 
 
@@ -66,7 +66,7 @@ class Trial:
         """By the assignor, which was handed this group."""
         return self.fingerprint() != self.before
 
-    def fingerprint(self) -> Fingerprint:
+    def fingerprint(self) -> object:
         return fingerprint(self.group) if self.closely else claims(self.group)
 
     @once
@@ -117,18 +117,3 @@ class Trial:
     def after_event(self) -> Placed:
         """The first answer once the case's first event has happened to everybody who owns what it was given."""
         return self.subject.ask(happen(self.rejoined, self.case.events[0]))
-
-
-def fingerprint(group: Group) -> Fingerprint:
-    """Everything that an assignor could change, order included. Topics cannot be changed without being replaced."""
-    return (
-        list(group.topics.items()),
-        list(group.members),
-        [(m.topics, m.generation, m.rack, m.capacity) for m in group.members.values()],
-        claims(group),
-    )
-
-
-def claims(group: Group) -> Fingerprint:
-    """All of it that is not frozen, member by member."""
-    return tuple([m.owned and [(name, *held) for name, held in m.owned.items()] for m in group.members.values()])

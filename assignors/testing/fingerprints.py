@@ -1,0 +1,26 @@
+"""A group as it was handed to an assignor, to be compared with what is left of it afterwards."""
+
+from __future__ import annotations
+
+import marshal
+
+from assignors.model import Group
+
+
+def fingerprint(group: Group) -> object:
+    """Everything that an assignor could change, order included. Topics cannot be changed without being replaced."""
+    return (
+        list(group.topics.items()),
+        list(group.members),
+        [(m.topics, m.generation, m.rack, m.capacity) for m in group.members.values()],
+        claims(group),
+    )
+
+
+def claims(group: Group) -> object:
+    """All of it that is not frozen, member by member; as bytes, where lists and numbers are all there is."""
+    owned = [m.owned or None for m in group.members.values()]
+    try:
+        return marshal.dumps(owned, 2)
+    except ValueError:
+        return [mine and [(name, *held) for name, held in mine.items()] for mine in owned]
