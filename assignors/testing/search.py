@@ -21,7 +21,7 @@ from assignors.testing.contract import BY_NAME, PROPERTIES, Property
 from assignors.testing.crossing import digest, pack
 from assignors.testing.families import Draws
 from assignors.testing.rounds import IN_ROUNDS, Churns
-from assignors.testing.shapes import Waiver
+from assignors.testing.shapes import Shapes, Waiver
 from assignors.testing.subject import Subject
 from assignors.testing.trial import Trial
 
@@ -161,7 +161,10 @@ def note(subject: Subject, tally: Tally, each: Property, case: Case, broken: Bro
     """Put a violation down to the property it is about; False when the case can go no further."""
     guilty = BY_NAME[broken.blames or each.name]
     if guilty is not each:
-        case = Case(broken.group or case.group)
+        started_from, case = case, Case(broken.group or case.group)
+        shapes = [Shapes(one.group) for one in (started_from, case)]
+        if any(waiver.covers(one) for waiver in guilty.waivers_of(subject) for one in shapes):
+            return True  # it is met on the way to another property, and as little promised there
     count = tally.counts[guilty.name]
     count.examples += 1
     count.broken += 1

@@ -112,15 +112,16 @@ def tell(world: World, event: Event, members: Sequence[str] = (), **more: Any) -
 def start_soon(world: World, name: str, delay_ms: int, spec: MemberSpec) -> None:
     at_ms = world.kernel.now_ms + delay_ms
     world.starting[name] = at_ms
-    world.kernel.at(at_ms, start_now, world, name, at_ms, spec)
+    world.members.setdefault(name, spec)
+    world.kernel.at(at_ms, start_now, world, name, at_ms)
 
 
-def start_now(world: World, name: str, at_ms: int, spec: MemberSpec) -> None:
+def start_now(world: World, name: str, at_ms: int) -> None:
     """Unless it was stopped before it came up."""
     if world.starting.get(name) == at_ms:
         del world.starting[name]
         if name not in world.processes:
-            world.start(name, world.members.get(name, spec))
+            world.start(name)
 
 
 def to_each(world: World, names: Sequence[str], action: Callable[[str, Process], None]) -> None:

@@ -101,3 +101,12 @@ def test_nobody_is_expected_to_come_to_rest_who_is_held_up(changes: dict[str, An
 def test_an_application_that_polls_in_time_is_expected_to_come_to_rest() -> None:
     end = next(fact for fact in facts_of(RESTART["timeline"], duration="12m") if fact["fact"] == "end")
     assert end == {**end, "quiet": True, "unread": {}}
+
+
+@pytest.mark.parametrize("surge", [False, True])
+def test_a_rolling_restart_is_also_of_those_who_are_still_to_start(surge: bool) -> None:
+    grows = {"at": "10s", "scale": {"members": "consumer", "to": 6, "every": "20s"}}
+    deploy = {"at": "35s", "rolling restart": {"downtime": "1s", "gap": "1s", "surge": surge}}
+    facts = facts_of([grows, deploy], duration="4m")
+    assert {name.partition("~")[0] for name in alive_at_the_end(facts)} == {f"consumer-{n}" for n in range(1, 7)}
+    assert len(alive_at_the_end(facts)) == 6
