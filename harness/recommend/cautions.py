@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from math import ceil
 
 from assignors.model import Group, Member, Topic
 from assignors.strategies import Strategy
 from harness.compare import Comparison
-from harness.scenario.model import RollingRestart, Scenario
+from harness.scenario.model import RollingRestart, Scenario, Slow
 from harness.scenario.strategy_lists import parse_strategies
 from harness.units import duration_text
 
@@ -25,11 +26,43 @@ def cautions(comparison: Comparison, strategy: str) -> Iterator[str]:
         yield from consumer_cautions(scenario)
     if chosen.protocol == "classic" and chosen.assignor in ("range", "roundrobin", "sticky"):
         yield "Eager: every rebalance takes all partitions from all members, also where nothing moves."
+    yield from batch_cautions(chosen, scenario)
     for one in comparison.ranking:
         if one.strategy == strategy and one.failed_processes:
             yield f"Processes ended with an exception {one.failed_processes} times in these runs: see what raised."
         elif one.broken:
             yield f"{one.strategy} did not get through every run and was left out of the choice."
+
+
+def batch_cautions(strategy: Strategy, scenario: Scenario) -> Iterator[str]:
+    """Of the member whose full batches take longest, as those of one that has fallen behind are."""
+    longest_ms, records, settings = 0.0, 0, dict[str, int]()
+    for member in scenario.members:
+        own = {**scenario.client, **member.client}
+        size = int(own.get("max.poll.records", 500))
+        events = [one for one in scenario.timeline if isinstance(one, Slow) and member.name in one.members]
+        batch_ms = size * member.record_ms * max([1.0, *(one.factor for one in events)])
+        if batch_ms > longest_ms:
+            longest_ms, records, settings = batch_ms, size, own
+    poll_ms = int(settings.get("max.poll.interval.ms", 300_000))
+    session = int(settings.get("session.timeout.ms", CLASSIC_SESSION_MS))
+    takes = f"A full batch ({records:,} records, max.poll.records) takes up to {duration_text(round(longest_ms))} here"
+    if longest_ms >= poll_ms:
+        yield (
+            f"{takes}, and max.poll.interval.ms is {duration_text(poll_ms)}: who falls behind is put out of the group, "
+            f"and falls further behind. {remedy(records, longest_ms, poll_ms)}"
+        )
+    elif strategy.protocol == "classic" and strategy.assignor == "cooperative-sticky" and longest_ms >= session:
+        yield (
+            f"{takes}, and session.timeout.ms is {duration_text(session)}: a cooperative member that works on one "
+            "while a rebalance completes neither hears of it nor heartbeats, and is removed; two such members can "
+            f"throw each other out for ever. {remedy(records, longest_ms, session)}"
+        )
+
+
+def remedy(records: int, takes_ms: float, allowed_ms: int) -> str:
+    most = ceil(records * allowed_ms / takes_ms) - 1
+    return f"At most {most:,} records a poll would do." if most else "Even a single record takes as long."
 
 
 def session_ms(strategy: Strategy, scenario: Scenario) -> int:

@@ -54,6 +54,8 @@ class Records:
 
     def __init__(self) -> None:
         self.streams: dict[TopicPartition, Stream] = {}
+        self.shared: dict[TopicPartition, Stream] = {}
+        """Those with more than one reader."""
         self.rate = 0
         """Of all partitions together."""
         self._waiting_origin = 0
@@ -92,9 +94,13 @@ class Records:
         if not stream.readers:
             self._wait(stream, -1)
         stream.readers += 1
+        if stream.readers > 1:
+            self.shared[stream.tp] = stream
 
     def dropped(self, stream: Stream) -> None:
         stream.readers -= 1
+        if stream.readers == 1:
+            self.shared.pop(stream.tp, None)
         if not stream.readers and self.streams.get(stream.tp) is stream:
             self._wait(stream, 1)
 
@@ -165,6 +171,12 @@ class Reader:
         spent = now_ms - self.at_ms
         lag = self.lag + self.rate * spent
         return max(0, lag - self.speed * spent) if self.running else lag
+
+    def lag_of(self, stream: Stream, now_ms: int) -> int:
+        """Of one of its partitions: its part of the whole."""
+        whole = self.lag + self.rate * (now_ms - self.at_ms)
+        unread = stream.written(now_ms) - self.positions[stream.tp]
+        return unread * self.lag_at(now_ms) // whole if whole else 0
 
     def offsets(self) -> dict[TopicPartition, int]:
         """How many whole records of each partition are done with, at `at_ms`."""

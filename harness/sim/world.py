@@ -379,7 +379,13 @@ class World:
         return self.lag(self.kernel.now_ms) / RECORD
 
     def lag(self, now_ms: int) -> int:
-        return self.records.waiting(now_ms) + sum(process.reader.lag_at(now_ms) for process in self.processes.values())
+        readers = [process.reader for process in self.processes.values()]
+        lag = self.records.waiting(now_ms) + sum(reader.lag_at(now_ms) for reader in readers)
+        for tp, stream in self.records.shared.items():
+            # By somebody who has not heard that it is out: records wait for whoever is further.
+            lags = [reader.lag_of(stream, now_ms) for reader in readers if tp in reader.streams]
+            lag -= sum(lags) - min(lags, default=0)
+        return lag
 
     def sample(self, until_ms: int) -> None:
         """The points of the lag curve up to then; nothing has changed since the last event."""

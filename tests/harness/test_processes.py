@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from assignors.model import Group
 from harness.scenario.model import Scenario
-from harness.scenario.reading import parse_scenario
+from harness.scenario.reading import load_scenario, parse_scenario
 from harness.sim.costs import Costs, costs
 from harness.sim.invariants import Broken, Checker
 from harness.sim.log import Log
@@ -154,3 +155,14 @@ def test_a_consumer_that_is_out_for_want_of_a_poll_takes_commits_back_in_an_empt
     with pytest.raises(Broken, match=r"honest commits: consumer-1 commits orders-\d \d+ after \d+"):
         simulate(alone, "consumer/uniform", 1, watch=Checker().feed)
     simulate(alone, "classic/range", 1, watch=Checker().feed)
+
+
+def test_records_that_two_read_wait_only_once() -> None:
+    """Two cooperative members whose batches outlast the session throw each other out, and read on until they hear."""
+    example = load_scenario(Path(__file__).parents[2] / "examples" / "scenarios" / "long_batches.yaml")
+    facts = simulate(example, "classic/cooperative-sticky", 1, watch=Checker().feed).facts
+    lost = [fact["member"] for fact in facts if fact.get("callback") == "onPartitionsLost"]
+    lags = [(fact["records"], fact["t"]) for fact in facts if fact["fact"] == "lag"]
+    assert lost[:6] == ["first", "second"] * 3
+    assert all(records <= 200 * at_ms / 1_000 for records, at_ms in lags)
+    assert lags[-1][0] > 10_000

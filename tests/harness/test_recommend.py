@@ -186,6 +186,28 @@ def test_adding_ids_comes_with_the_session_timeout() -> None:
 # Cautions, groups, the command
 
 
+@pytest.mark.parametrize(
+    ("strategy", "record", "said"),
+    [
+        (COOPERATIVE, "20ms", "takes up to 10s here, and session.timeout.ms is 10s: a cooperative member"),
+        (COOPERATIVE, "20ms", "At most 499 records a poll"),
+        (COOPERATIVE, "40ms", "At most 249 records a poll"),
+        (EAGER, "20ms", None),
+        (EAGER, "1s", "takes up to 500s here, and max.poll.interval.ms is 5m: who falls behind"),
+        (COOPERATIVE, "1s", "At most 299 records a poll"),
+        (EAGER, "5m", "Even a single record takes as long."),
+        (COOPERATIVE, "19ms", None),
+    ],
+)
+def test_batches_that_outlast_a_timeout_are_warned_of(strategy: str, record: str, said: str | None) -> None:
+    """As Java's consumers come to harm (tests/live/test_slow_applications.py)."""
+    members = {"consumer": {"count": 3, "topics": "orders", "record": record}}
+    scenario = parse_scenario({**RESTART, "members": members, "client": {"session.timeout.ms": "10s"}})
+    found = [text for text in advise(scenario, {strategy: [1.0] * 6}).cautions if "full batch" in text]
+    assert len(found) == (said is not None)
+    assert said is None or said in found[0]
+
+
 def test_static_members_of_kip_848_come_with_their_warnings(scenario: Scenario) -> None:
     costs = {"consumer/uniform+static": [1.0] * 6, EAGER: [50.0] * 6}
     said = " ".join(advise(scenario, costs).cautions)
