@@ -150,8 +150,8 @@ def plan(needs: Needs, years: float, partitions: int, unit_rate: float, standsti
 
 def consumers_needed(demand: float, partitions: int, needs: Needs) -> float:
     """The fewest whose fullest share is no more than one consumer does; infinite when one partition already is."""
-    partitions_a_consumer = whole_down(needs.per_consumer * partitions / demand)
-    return math.inf if partitions_a_consumer < 1 else math.ceil(partitions / min(partitions_a_consumer, partitions))
+    partitions_a_consumer = whole_down(min(needs.per_consumer * partitions / demand, partitions))
+    return math.inf if partitions_a_consumer < 1 else math.ceil(partitions / partitions_a_consumer)
 
 
 def catch_up_seconds(demand: float, partitions: int, consumers: int, needs: Needs) -> float | None:
@@ -199,6 +199,8 @@ def notes(needs: Needs, sizing: Sizing) -> list[str]:
 
 def whole_up(number: float) -> int:
     """Rounded up, except for the last bits of a float: 1000 * 1.1 / 100 is 11, not 12."""
+    if not math.isfinite(number):
+        raise ValueError("that is beyond all numbers")
     return max(1, math.ceil(number * (1 - 1e-9)))
 
 

@@ -74,6 +74,12 @@ def test_a_partition_that_brings_more_than_a_consumer_can_do_cannot_be_helped() 
     assert any("more consumers would not help" in note for note in sizing.notes)
 
 
+def test_next_to_nothing_takes_one_consumer_and_beyond_all_numbers_is_refused() -> None:
+    assert size(Needs(target=1e-308, per_consumer=200)).now.consumers == 1
+    with pytest.raises(ValueError, match="beyond all numbers"):
+        size(Needs(target=1e12, per_consumer=1, partitions=3, headroom=1e300))
+
+
 @pytest.mark.parametrize(
     ("partitions", "brokers", "needed", "each"),
     [
