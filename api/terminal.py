@@ -66,8 +66,14 @@ def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None] | None
 
 def check_place(file: str | None) -> None:
     """Before the work: minutes of runs should not end in a folder that does not exist."""
-    if file is not None and (Path(file).is_dir() or not Path(file).absolute().parent.is_dir()):
-        raise BadInput(f"{file}: cannot be written: {'it is a folder' if Path(file).is_dir() else 'no such folder'}")
+    if file is None:
+        return
+    try:
+        if Path(file).is_dir() or not Path(file).absolute().parent.is_dir():
+            why = "it is a folder" if Path(file).is_dir() else "no such folder"
+            raise BadInput(f"{file}: cannot be written: {why}")
+    except OSError as error:
+        raise BadInput(f"{file}: {error.strerror or error}") from error
 
 
 def write_file(file: str, text: str) -> None:

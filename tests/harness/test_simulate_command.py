@@ -133,6 +133,7 @@ def test_saved_runs_are_ranked_anew_without_running_them(run: Run, tmp_path: Pat
         ("compare {file} --seeds 0", "--seeds: must be between 1 and 100,000, got 0"),
         ("compare {file} --jobs 0", "--jobs: must be at least 1, got 0"),
         ("compare {file} --html /no/such/folder/r.html", "/no/such/folder/r.html: cannot be written: no such folder"),
+        ("simulate {file} --trace " + "a" * 300, "a" * 300 + ": File name too long"),
         ("simulate {file} --seed -1", "--seed: must not be negative, got -1"),
         ("simulate {file} --until 12.5", "--until: '12.5' is not a duration"),
         ("simulate {file} --until 3h", "--until: 3h is after the scenario's end, 2m"),
