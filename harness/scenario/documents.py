@@ -10,17 +10,20 @@ Start at   decode_document
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, Protocol
 
 import yaml
 from yaml.constructor import ConstructorError
 from yaml.nodes import MappingNode
 
-from assignors.json_contract import ContractError, decode, shown
+from assignors.json_contract import ContractError, at, decode, shown
 
 MAX_BYTES = 16_000_000
 MAX_DEPTH = 40
 MAX_NODES = 3_000_000
+SURROGATE = re.compile(r"\\[uU](?:0000)?[dD][89a-fA-F]")
+"""An escape of what may be half a pair."""
 
 # libyaml where PyYAML was built with it: ten times as fast, and the same results.
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -43,10 +46,33 @@ class UniqueKeyLoader(Loader):  # type: ignore[misc]
 
 
 def decode_document(data: bytes | str) -> Any:
-    """JSON is tried first where it looks like it: it is far faster, and what the lab itself writes."""
     if len(data) > MAX_BYTES:
         raise ContractError("", f"the file is larger than {MAX_BYTES // 1_000_000} MB")
     text = as_text(data)
+    document = decoded(text)
+    if SURROGATE.search(text):
+        refuse_half_pairs(document, "")
+    return document
+
+
+def refuse_half_pairs(value: object, path: str) -> None:
+    """Nothing with half a surrogate pair in it can be written anywhere."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ContractError(path, "must be valid unicode (it holds half a surrogate pair)") from None
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            refuse_half_pairs(key, path)
+            refuse_half_pairs(one, at(path, str(key)))
+    elif isinstance(value, list):
+        for index, one in enumerate(value):
+            refuse_half_pairs(one, f"{path}[{index}]")
+
+
+def decoded(text: str) -> Any:
+    """JSON is tried first where it looks like it: it is far faster, and what the lab itself writes."""
     if text.lstrip().startswith("{"):
         try:
             json.loads(text)

@@ -27,6 +27,8 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         (BOMB, "line 7: aliases included, the file has more than 3,000,000 values"),
         ("a: &a [*a]", "line 1: *a contains itself"),
         ("a: *b", "not YAML: found undefined alias at line 1"),
+        ('{"a": [1, {"b": "x\\ud800"}]}', "a[1].b: must be valid unicode (it holds half a surrogate pair)"),
+        ('{"a": {"\\udc00": 1}}', "a: must be valid unicode"),
         ("a: !!python/object/apply:os.system [ls]", "line 1: a scenario has no tags such as"),
         ("? [a, b]\n: c", "line 1: a key must be plain text"),
         ("a: " + "9" * 10_000, "not YAML that can be read: "),
