@@ -162,7 +162,6 @@ def test_records_that_two_read_wait_only_once() -> None:
     example = load_scenario(Path(__file__).parents[2] / "examples" / "scenarios" / "long_batches.yaml")
     facts = simulate(example, "classic/cooperative-sticky", 1, watch=Checker().feed).facts
     lost = [fact["member"] for fact in facts if fact.get("callback") == "onPartitionsLost"]
-    lags = [(fact["records"], fact["t"]) for fact in facts if fact["fact"] == "lag"]
+    lags = [fact["records"] for fact in facts if fact["fact"] == "lag"]
     assert lost[:6] == ["first", "second"] * 3
-    assert all(records <= 200 * at_ms / 1_000 for records, at_ms in lags)
-    assert lags[-1][0] > 10_000
+    assert 10_000 < max(lags) < 51_000  # a burst of 50,000 records; the rest can be kept up with
