@@ -28,6 +28,7 @@ from protocol_v1.effects.member import (
     FindCoordinatorRequest,
     MemberEffect,
     MetadataChanged,
+    Offsets,
     Poll,
     PollReturned,
     RequestMetadata,
@@ -188,6 +189,10 @@ class Member:
         asks = memory.fetching is not None or not memory.coordinator_known
         blind = asks or memory.subscribed.snapshot.version < memory.subscribed.version
         return memory.state is MemberState.STABLE and not busy and not blind
+
+    def note(self, positions: Offsets) -> None:
+        """How far the application is, as a poll() would tell: for a driver that commits in a settled member's stead."""
+        note_positions(self.memory, positions)
 
     def leap(self, beats_ms: int, commits_ms: int) -> None:
         """Put off heartbeats, and auto-commits, by so much: for a driver that passes over time in which a settled

@@ -26,6 +26,7 @@ from protocol_v1.effects.member import (
     FindCoordinatorRequest,
     MemberEffect,
     MetadataChanged,
+    Offsets,
     Poll,
     PollReturned,
     Responded,
@@ -176,6 +177,10 @@ class Member:
             return False
         memo, subscribed = memory.heartbeats.memo, memory.subscribed
         return memo.names == subscribed.topics and memo.regex == subscribed.regex
+
+    def note(self, positions: Offsets) -> None:
+        """How far the application is, as a poll() would tell: for a driver that commits in a settled member's stead."""
+        note_positions(self.memory, positions)
 
     def leap(self, beats_ms: int, commits_ms: int) -> None:
         """Put off heartbeats, and auto-commits, by so much: for a driver that passes over time in which a settled

@@ -20,7 +20,7 @@ from harness.sim.sizes import request_bytes
 from harness.sim.trace import Trace
 from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
 from protocol_v1.effects.member import Offsets, TopicPartition
-from protocol_v1.messages import OffsetFetchRequest, Request, Response
+from protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest, Request, Response
 from protocol_v1.records import OffsetCommit
 
 
@@ -125,7 +125,12 @@ class Broker:
         return bool(appends)
 
     def store(self, name: str, offsets: Offsets, at_ms: int) -> None:
-        """A commit of a member at rest, which nothing could refuse: without the request."""
+        """A commit of a member at rest, which nothing could refuse: without the request. An earlier one of its own that
+        is being appended does not come after it."""
+        if self._appending:
+            for append_id, (_, request) in list(self._appending.items()):
+                if isinstance(request, OffsetCommitRequest) and request.client_id == name:
+                    self._durable(append_id, self._life)
         self._unwritten.update({tp: (offset, at_ms) for tp, offset in offsets.items()})
         self._committed(name, offsets, at_ms)
 

@@ -34,6 +34,7 @@ from protocol_v2.member import Member as ConsumerMember
 from protocol_v2.member_config import MemberConfig as ConsumerConfig
 from protocol_v2.states import MemberState
 
+COMMIT_INTERVAL = "auto.commit.interval.ms"
 SHARED_SETTINGS = (
     "max.poll.interval.ms",
     "retry.backoff.ms",
@@ -41,7 +42,7 @@ SHARED_SETTINGS = (
     "request.timeout.ms",
     "default.api.timeout.ms",
     "enable.auto.commit",
-    "auto.commit.interval.ms",
+    COMMIT_INTERVAL,
     "exclude.internal.topics",
 )
 CLASSIC_SETTINGS = (*SHARED_SETTINGS, "session.timeout.ms", "heartbeat.interval.ms")
@@ -80,7 +81,10 @@ class Strategies:
         )
 
     def settings(self, spec: MemberSpec) -> Mapping[str, Any]:
-        return {**self.scenario.client, **spec.client}
+        settings = {**self.scenario.client, **spec.client}
+        if settings.get(COMMIT_INTERVAL) == 0:
+            settings[COMMIT_INTERVAL] = 1  # with every poll, of which virtual time has one a millisecond at the most
+        return settings
 
     def member(self, spec: MemberSpec, name: str, strategy: str | None) -> tuple[Machine, str | None]:
         chosen = parse_strategies(strategy or self.default)

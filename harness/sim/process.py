@@ -152,7 +152,8 @@ class Process:
     def concerns(self, event: Told) -> bool:
         """Whether the application's thread has to do with it; an auto-commit wants to know how far it is."""
         if isinstance(event, Responded) and isinstance(event.response, OffsetCommitResponse):
-            harmless = not self.machine.prepares
+            due_ms = self.machine.auto_commit_at_ms  # the next one may have come due before this one is answered
+            harmless = not self.machine.prepares and (due_ms is None or due_ms > self.now_ms)
         else:
             harmless = is_routine(event)
         return not harmless or (self.machine.commits_in_poll(self.now_ms) and not self.routine.commit_at_rest())

@@ -106,7 +106,9 @@ class Routine:
         """See to an auto-commit that is due. False: there is none, or it is not as simple as that."""
         process = self.process
         due_ms, now_ms = process.machine.auto_commit_at_ms, process.now_ms
-        if due_ms is None or due_ms > now_ms or not self.at_rest or not process.world.will_accept(process):
+        if due_ms is None or not process.machine.commits_in_poll(now_ms):
+            return False
+        if not self.at_rest or not process.world.will_accept(process):
             return False
         next_ms = process.batch_ends_ms() if self.poll_ms != now_ms else now_ms
         if next_ms > now_ms:
@@ -114,6 +116,7 @@ class Routine:
         else:
             process.reader.advance(now_ms)
             self.made_late, self.late_ms = process.reader.offsets(), now_ms
+            process.machine.note(self.made_late)
             process.world.committed_at_rest(process, self.made_late, now_ms)
             next_ms = now_ms + process.application.auto_commit_interval_ms
         process.machine.leap(0, next_ms - due_ms)

@@ -165,3 +165,12 @@ def test_records_that_two_read_wait_only_once() -> None:
     lags = [fact["records"] for fact in facts if fact["fact"] == "lag"]
     assert lost[:6] == ["first", "second"] * 3
     assert 10_000 < max(lags) < 51_000  # a burst of 50,000 records; the rest can be kept up with
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+def test_who_commits_with_every_poll_reads_next_to_nothing_twice(strategy: str) -> None:
+    """auto.commit.interval.ms=0, and a crash."""
+    crash = [{"at": "60s", "restart": {"members": "consumer-2", "downtime": "10s", "kill": True}}]
+    found = cost(scenario(timeline=crash, client={"auto.commit.interval.ms": 0}), strategy)
+    assert found.read_twice <= 6
+    assert cost(scenario(timeline=crash), strategy).read_twice > 20
