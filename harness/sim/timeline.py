@@ -104,14 +104,15 @@ def begin(world: World, event: Event) -> None:
 
 
 def tell(world: World, event: Event, members: Sequence[str] = (), **more: Any) -> None:
-    lasts_ms = (getattr(event, "for_ms", None) or 0) + getattr(event, "downtime_ms", 0)
-    world.timeline_over_ms = world.kernel.now_ms + lasts_ms
+    lasts_ms = sum(getattr(event, name, None) or 0 for name in ("for_ms", "downtime_ms", "down_ms"))
+    world.timeline_over_ms = max(world.timeline_over_ms, world.kernel.now_ms + lasts_ms)
     world.trace.tell(world.kernel.now_ms, "event", what=event.KIND, members=list(members), **more)
 
 
 def start_soon(world: World, name: str, delay_ms: int, spec: MemberSpec) -> None:
     at_ms = world.kernel.now_ms + delay_ms
     world.starting[name] = at_ms
+    world.timeline_over_ms = max(world.timeline_over_ms, at_ms)
     world.members.setdefault(name, spec)
     world.kernel.at(at_ms, start_now, world, name, at_ms)
 

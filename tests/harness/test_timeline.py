@@ -110,3 +110,19 @@ def test_a_rolling_restart_is_also_of_those_who_are_still_to_start(surge: bool) 
     facts = facts_of([grows, deploy], duration="4m")
     assert {name.partition("~")[0] for name in alive_at_the_end(facts)} == {f"consumer-{n}" for n in range(1, 7)}
     assert len(alive_at_the_end(facts)) == 6
+
+
+@pytest.mark.parametrize(
+    "timeline",
+    [
+        [{"at": "1m", "fail over": {"down": "9m"}}],
+        [
+            {"at": "1m", "slow": {"members": "consumer-1", "factor": 2, "for": "9m"}},
+            {"at": "2m", "crash": "consumer-2"},
+        ],
+        [{"at": "1m", "scale": {"members": "consumer", "to": 9, "every": "90s"}}],
+    ],
+)
+def test_nobody_is_expected_to_come_to_rest_before_the_last_event_is_over(timeline: list[dict[str, Any]]) -> None:
+    end = next(fact for fact in facts_of(timeline, duration="12m") if fact["fact"] == "end")
+    assert end["quiet"] is False
