@@ -9,8 +9,8 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /** BOOTSTRAP TOPIC GROUP PROTOCOL RECORDS MS [SETTING=VALUE ...]: works off batches of so many records, each in so many
- *  milliseconds, and tells, a line each, of every batch and every callback as it begins. Lives until something is
- *  written to its standard input. */
+ *  milliseconds, and tells, a line each, of every batch and every callback as it begins. It begins itself once it has
+ *  said that it is ready and something was written to its standard input. */
 public class SlowApplication {
     public static void main(String[] given) throws Exception {
         Properties settings = new Properties();
@@ -29,6 +29,8 @@ public class SlowApplication {
         }
         var bytes = new ByteArrayDeserializer();
         try (var consumer = new KafkaConsumer<byte[], byte[]>(settings, bytes, bytes)) {
+            System.out.println("ready");
+            System.in.read();
             consumer.subscribe(List.of(given[1]), new ConsumerRebalanceListener() {
                 public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
                     System.out.println("revoked " + partitions.size());
@@ -42,7 +44,7 @@ public class SlowApplication {
                     System.out.println("assigned " + partitions.size());
                 }
             });
-            while (System.in.available() == 0) {
+            while (true) {
                 ConsumerRecords<byte[], byte[]> batch = consumer.poll(Duration.ofMillis(200));
                 if (!batch.isEmpty()) {
                     System.out.println("batch " + batch.count());

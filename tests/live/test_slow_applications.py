@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty, Queue
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from confluent_kafka import Producer
@@ -58,7 +57,16 @@ def backlog(node: Cluster) -> str:
 
 
 class Application(Queue[str]):
-    """What it tells."""
+    """What it tells, once it was told to go: a JVM may take as long to come up as a batch."""
+
+    def __init__(self, orders: IO[str]) -> None:
+        super().__init__()
+        self.orders = orders
+
+    def go(self) -> None:
+        assert self.get(timeout=PATIENCE_S) == "ready"
+        self.orders.write("\n")
+        self.orders.flush()
 
     def until(self, wanted: str) -> list[str]:
         """All that it tells up to that."""
@@ -87,7 +95,8 @@ def application(
         [find_java(), *quick, "-cp", classes, "SlowApplication", *given],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
-    told = Application()
+    assert process.stdin is not None
+    told = Application(process.stdin)
 
     def listen() -> None:
         assert process.stdout is not None
@@ -106,31 +115,23 @@ def application(
 
 def live(cluster: Cluster, topic: str, strategy: str) -> Counts:
     group, protocol = strategy.replace("/", "-"), PROTOCOLS[strategy]
-    with application(cluster, topic, group, protocol) as first:
+    given = cluster, topic, group, protocol
+    with application(*given) as first, application(*given) as second:
+        first.go()
         heard = [first.get(timeout=PATIENCE_S) for _ in range(3)]
         assert heard == ["assigned", "batch", "batch"]
-        with application(cluster, topic, group, protocol):
-            batches = dict.fromkeys(("revoked", "assigned"), 0)
-            begun = -batches_until_two(cluster, group, first)
-            for wanted in batches:
-                try:
-                    while (line := first.get(timeout=PATIENCE_S)) != wanted:
-                        assert line == "batch"
-                        begun += 1
-                except Empty:
-                    pytest.fail(f"it is never told what was {wanted}; batches begun: {begun}")
-                batches[wanted] = begun
-            return batches["revoked"], batches["assigned"]
-
-
-def batches_until_two(cluster: Cluster, group: str, first: Application) -> int:
-    """Those that A has begun by the time B is a member: on a busy machine B takes longer than a batch to come up."""
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    until = time.monotonic() + PATIENCE_S
-    while len(admin.describe_consumer_groups([group])[group].result().members) < 2:
-        assert time.monotonic() < until, "B does not join"
-        time.sleep(0.05)
-    return sum(1 for line in list(first.queue) if line == "batch")
+        second.go()
+        batches = dict.fromkeys(("revoked", "assigned"), 0)
+        begun = 0
+        for wanted in batches:
+            try:
+                while (line := first.get(timeout=PATIENCE_S)) != wanted:
+                    assert line == "batch"
+                    begun += 1
+            except Empty:
+                pytest.fail(f"it is never told what was {wanted}; batches begun: {begun}")
+            batches[wanted] = begun
+        return batches["revoked"], batches["assigned"]
 
 
 def simulated(strategy: str) -> Counts:
@@ -204,10 +205,11 @@ def test_batches_longer_than_the_session_throw_a_cooperative_member_out(node: Cl
     seven_seconds = 350
     session = {"session_timeout_ms": 6_000}
     given = node, backlog, "longer-than-a-session", "CooperativeStickyAssignor", seven_seconds, RECORD_MS
-    with application(*given, **session) as first:
+    with application(*given, **session) as first, application(*given, **session) as second:
+        first.go()
         first.until("batch")
-        with application(*given, **session):
-            heard = first.until("lost")
+        second.go()
+        heard = first.until("lost")
     scenario = behind("classic/cooperative-sticky", [{"at": "8s", "start": "b-1"}], seven_seconds, **session)
     facts = simulate(scenario, "classic/cooperative-sticky", 1).facts
     called = [fact["callback"] for fact in facts if fact["fact"] == "callback" and fact["member"] == "a-1"]
