@@ -38,8 +38,8 @@ PROTOCOLS = {
 }
 WHEN_BUSY = {"classic/cooperative-sticky": -1, "consumer/uniform": 1}
 """Polls more than else, where Java's threads wait for a processor. Cooperative: one of the three answers that it waits
-for has come before that poll() returns. KIP-848: a poll() returns with what was fetched before, while the consumer's own
-thread has not begun the commit that it asked for."""
+for has come before that poll() returns. KIP-848: a poll() returns with what was fetched before, while the consumer's
+own thread has not begun the commit that it asked for."""
 Counts = tuple[int, int]
 """Batches that A has begun until it is told to revoke, and until it is told what it has."""
 
