@@ -225,7 +225,7 @@ def explained(scenario: Scenario, strategy: str, found: Broken) -> bool:
 def takes_commits_back(scenario: Scenario, strategy: str, found: Broken) -> bool:
     """Kafka 4.3.1's own: a KIP-848 consumer that left for want of a poll may auto-commit, in its next poll(), where it
     had been, before it gives up what it had. It does so as nobody's member, and a coordinator takes that from anybody
-    while a group is empty, whatever was committed since. (Java's consumer, three runs of seven: from 5000 back to 10,
+    while a group is empty, whatever was committed since. (Java's consumer, three runs of ten: from 5000 back to 10,
     and on from there. Its application's thread and its background thread race for it.)"""
     waits = any(isinstance(one, Slow | Pause) for one in scenario.timeline) or scenario.poison
     return found.invariant == "honest commits" and strategy.startswith("consumer") and bool(waits)
