@@ -11,6 +11,7 @@ from assignors.strategies import Strategy
 from harness.compare import Comparison
 from harness.scenario.model import RollingRestart, Scenario, Slow
 from harness.scenario.strategy_lists import parse_strategies
+from harness.sim.parts import options
 from harness.units import duration_text
 
 CLASSIC_SESSION_MS = 45_000
@@ -36,16 +37,14 @@ def cautions(comparison: Comparison, strategy: str) -> Iterator[str]:
 
 def batch_cautions(strategy: Strategy, scenario: Scenario) -> Iterator[str]:
     """Of the member whose full batches take longest, as those of one that has fallen behind are."""
-    longest_ms, records, settings = 0.0, 0, dict[str, int]()
+    longest_ms, slowest = 0.0, options({})
     for member in scenario.members:
-        own = {**scenario.client, **member.client}
-        size = int(own.get("max.poll.records", 500))
+        application = options({**scenario.client, **member.client})
         events = [one for one in scenario.timeline if isinstance(one, Slow) and member.name in one.members]
-        batch_ms = size * member.record_ms * max([1.0, *(one.factor for one in events)])
+        batch_ms = application.max_poll_records * member.record_ms * max([1.0, *(one.factor for one in events)])
         if batch_ms > longest_ms:
-            longest_ms, records, settings = batch_ms, size, own
-    poll_ms = int(settings.get("max.poll.interval.ms", 300_000))
-    session = int(settings.get("session.timeout.ms", CLASSIC_SESSION_MS))
+            longest_ms, slowest = batch_ms, application
+    records, poll_ms, session = slowest.max_poll_records, slowest.max_poll_interval_ms, slowest.session_timeout_ms
     takes = f"A full batch ({records:,} records, max.poll.records) takes up to {duration_text(round(longest_ms))} here"
     if longest_ms >= poll_ms:
         yield (

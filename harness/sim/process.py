@@ -21,7 +21,7 @@ from harness.sim.hand_commits import HandCommits
 from harness.sim.kernel import Timers
 from harness.sim.parts import GROUP, Application, Machine, World, up_to
 from harness.sim.records import RECORD, Reader
-from harness.sim.routine import Routine
+from harness.sim.routine import Routine, brings_nothing
 from harness.sim.trace import by_topic, offsets_by_topic
 from protocol_v1.effects import CancelTimer, SetTimer, TimerKey
 from protocol_v1.effects.member import (
@@ -52,11 +52,9 @@ from protocol_v1.effects.member import (
     Told,
     TopicPartition,
 )
-from protocol_v1.errors import Error
 from protocol_v1.member import TICK
 from protocol_v1.member_commits import commit_topics
-from protocol_v1.messages import HeartbeatResponse, OffsetCommitRequest, OffsetCommitResponse
-from protocol_v2.messages import ConsumerGroupHeartbeatResponse
+from protocol_v1.messages import OffsetCommitRequest, OffsetCommitResponse
 
 
 @dataclass(slots=True, eq=False)
@@ -155,7 +153,7 @@ class Process:
             due_ms = self.machine.auto_commit_at_ms  # the next one may have come due before this one is answered
             harmless = not self.machine.prepares and (due_ms is None or due_ms > self.now_ms)
         else:
-            harmless = is_routine(event)
+            harmless = brings_nothing(event)
         return not harmless or (self.machine.commits_in_poll(self.now_ms) and not self.routine.commit_at_rest())
 
     def come_to_poll(self) -> None:
@@ -485,17 +483,3 @@ class Process:
     def lose_connection(self) -> None:
         self.connection += 1
         self.world.kernel.after(0, self.deliver, Disconnected())
-
-
-def is_routine(event: Told) -> bool:
-    """A heartbeat, or the answer to one that brings nothing."""
-    if isinstance(event, TimerFired):
-        return event.key == TICK
-    if not isinstance(event, Responded):
-        return False
-    response = event.response
-    if isinstance(response, HeartbeatResponse):
-        return response.error_code is Error.NONE
-    if isinstance(response, ConsumerGroupHeartbeatResponse):
-        return response.error_code is Error.NONE and response.assignment is None
-    return False

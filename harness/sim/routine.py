@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING
 
 from harness.sim.parts import GROUP
 from protocol_v1.effects import TimerKey
-from protocol_v1.effects.member import TopicPartition
+from protocol_v1.effects.member import Responded, TimerFired, Told, TopicPartition
+from protocol_v1.errors import Error
+from protocol_v1.member import TICK
 from protocol_v1.member import Member as ClassicMember
 from protocol_v1.member_commits import commit_topics
-from protocol_v1.messages import HeartbeatRequest, OffsetCommitRequest, Request
+from protocol_v1.messages import HeartbeatRequest, HeartbeatResponse, OffsetCommitRequest, Request
 from protocol_v2.member import OFFSETS
-from protocol_v2.messages import ConsumerGroupHeartbeatRequest
+from protocol_v2.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
 if TYPE_CHECKING:
     from harness.sim.process import Process
@@ -173,3 +175,17 @@ class Routine:
 def periods(at_ms: int, period_ms: int, to_ms: int) -> int:
     """By how many whole periods something due at `at_ms` is to be put off to come after `to_ms`."""
     return max(0, (to_ms - at_ms) // period_ms + 1) * period_ms
+
+
+def brings_nothing(event: Told) -> bool:
+    """A heartbeat, or the answer to one that brings nothing."""
+    if isinstance(event, TimerFired):
+        return event.key == TICK
+    if not isinstance(event, Responded):
+        return False
+    response = event.response
+    if isinstance(response, HeartbeatResponse):
+        return response.error_code is Error.NONE
+    if isinstance(response, ConsumerGroupHeartbeatResponse):
+        return response.error_code is Error.NONE and response.assignment is None
+    return False

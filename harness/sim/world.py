@@ -31,6 +31,7 @@ from protocol_v1.member import POLL
 from protocol_v1.member import Member as ClassicMember
 from protocol_v1.messages import Request
 from protocol_v1.records import OffsetCommit
+from protocol_v2.config import CoordinatorConfig
 
 QUIET_MS = 400_000
 """Longer than max.poll.interval.ms and a session by default: by then a group has come to rest."""
@@ -182,8 +183,9 @@ class World:
         message_ms = scenario.network.latency_ms + scenario.network.jitter_ms + self.constants.append_ms
         if scenario.network.loss or any(one.max_poll_interval_ms < 10 * message_ms for one in applications):
             return None
-        session_ms = int(scenario.broker.get("group.consumer.session.timeout.ms", 45_000))
-        session_ms = max([session_ms, *(one.session_timeout_ms for one in applications)])
+        brokers_ms = CoordinatorConfig().group_consumer_session_timeout_ms
+        brokers_ms = int(scenario.broker.get("group.consumer.session.timeout.ms", brokers_ms))
+        session_ms = max([brokers_ms, *(one.session_timeout_ms for one in applications)])
         poll_ms = max([one.max_poll_interval_ms for one in applications], default=0)
         waits_ms = max(session_ms + poll_ms, scenario.metadata_max_age_ms)
         return max(QUIET_MS, 50_000 + waits_ms + 100 * message_ms)

@@ -228,7 +228,8 @@ def takes_commits_back(scenario: Scenario, strategy: str, found: Broken) -> bool
     while a group is empty, whatever was committed since. (Java's consumer, three runs of ten: from 5000 back to 10,
     and on from there. Its application's thread and its background thread race for it.)"""
     waits = any(isinstance(one, Slow | Pause) for one in scenario.timeline) or scenario.poison
-    return found.invariant == "honest commits" and strategy.startswith("consumer") and bool(waits)
+    goes_back = found.invariant == "honest commits" and " after " in str(found)
+    return goes_back and strategy.startswith("consumer") and bool(waits)
 
 
 def gives_twice(scenario: Scenario, strategy: str, found: Broken) -> bool:

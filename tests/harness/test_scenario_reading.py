@@ -225,6 +225,8 @@ def test_a_section_with_nothing_in_it_is_as_good_as_none() -> None:
         (member(count=2, topics=["a\nb"]), "members.c.topics: there is never a topic 'a\\nb'"),
         (scenario(members={"c": {"pattern": "(or"}}), "members.c.pattern: '(or' does not compile: missing )"),
         (member(capacity="0/s"), "members.c.capacity: must be above 0, got '0/s'"),
+        (member(capacity="1e308/s"), "members.c.capacity: must be between 1/d and 1G/s, got '1e308/s'"),
+        (member(record="1e-9us"), "members.c.record: must be between 0.001us and 1440m, got '1e-9us'"),
         (member(capacity="5/s", record="1ms"), "members.c.capacity: says the same as record: give one of them"),
         (member(racks=["a"]), "members.c.racks: is for a count of members: one member stands in one rack"),
         (member(count=2, instance_id="x"), "members.c.instance_id: 2 members cannot share one: put {n} in it"),

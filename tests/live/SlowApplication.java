@@ -10,8 +10,18 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /** BOOTSTRAP TOPIC GROUP PROTOCOL RECORDS MS [SETTING=VALUE ...]: works off batches of so many records, each in so many
  *  milliseconds, and tells, a line each, of every batch and every callback as it begins. It begins itself once it has
- *  said that it is ready and something was written to its standard input. */
+ *  said that it is ready and something was written to its standard input, and ends when that is closed. */
 public class SlowApplication {
+    /** Whoever started this may be gone without having stopped it. */
+    private static void endWithInput() {
+        try {
+            while (System.in.read() >= 0) { }
+        } catch (java.io.IOException gone) {
+            // as good as closed
+        }
+        Runtime.getRuntime().halt(0);
+    }
+
     public static void main(String[] given) throws Exception {
         Properties settings = new Properties();
         settings.put("bootstrap.servers", given[0]);
@@ -31,6 +41,9 @@ public class SlowApplication {
         try (var consumer = new KafkaConsumer<byte[], byte[]>(settings, bytes, bytes)) {
             System.out.println("ready");
             System.in.read();
+            Thread orders = new Thread(SlowApplication::endWithInput);
+            orders.setDaemon(true);
+            orders.start();
             consumer.subscribe(List.of(given[1]), new ConsumerRebalanceListener() {
                 public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
                     System.out.println("revoked " + partitions.size());

@@ -42,6 +42,12 @@ def test_an_assignor_without_a_bug_is_not_accused_of_one(good: type, seed: int) 
     assert report.holds, "\n\n".join(counterexample(report, finding) for finding in report.findings)
 
 
+def test_what_is_waived_is_not_brought_up_by_another_property() -> None:
+    """Example 273 has racks, for which cooperative-rounds is waived; others meet those rounds on their way."""
+    report = check(load_target("classic/cooperative-sticky"), 300, seed=13)
+    assert report.holds, "\n\n".join(counterexample(report, finding) for finding in report.findings)
+
+
 def test_every_promise_has_its_property() -> None:
     assert {each.promise for each in PROPERTIES} - {EVERYBODY} == set(PROMISES)
 
