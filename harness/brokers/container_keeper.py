@@ -29,7 +29,7 @@ def main() -> int:
 
 def remove(client: docker.DockerClient, run_id: str) -> None:
     ours = {"label": f"{LABEL}={run_id}"}
-    for container in client.containers.list(all=True, filters=ours):
+    for container in client.containers.list(all=True, filters=ours, ignore_removed=True):
         container.remove(force=True, v=True)
     for network in client.networks.list(filters=ours):
         network.remove()

@@ -113,7 +113,7 @@ def _wait_until_it_answers(process: KeptProcess) -> None:
 def _remove_networks() -> None:
     """A network's bridge is the one thing that lives in the host's namespace: it must go while the engine runs."""
     client = containers.connect()
-    for container in client.containers.list(all=True):
+    for container in client.containers.list(all=True, ignore_removed=True):
         container.remove(force=True, v=True)
     client.networks.prune()
     client.close()

@@ -30,7 +30,7 @@ def containers_and_networks(run_id: str) -> list[str]:
 
     client = docker.from_env()
     ours = {"label": f"{LABEL}={run_id}"}
-    found = [each.name for each in client.containers.list(all=True, filters=ours)]
+    found = [each.name for each in client.containers.list(all=True, filters=ours, ignore_removed=True)]
     found += [each.name for each in client.networks.list(filters=ours)]
     client.close()
     return found
