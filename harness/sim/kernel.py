@@ -56,15 +56,16 @@ class Kernel:
         for at_ms, _, _, given, rhythm in self._heap:
             if first_ms is not None and at_ms >= first_ms:
                 continue
-            if rhythm is None or (rhythm is timers and stays(given[0].key)):
+            if rhythm is None or (rhythm is timers and given[0].counts_at(at_ms) and stays(given[0].key)):
                 first_ms = at_ms
         return first_ms
 
     def leap(self, to_ms: int, shifts: Mapping[object, Shift | None]) -> None:
         """Now is later. What would come too early after its shift comes at once. The caller tells the machines.
 
-        `shifts` has the timers of everybody who lives, with None for those of which nothing moves. Timers of others are
-        forgotten; what is no timer (a message on its way) keeps its distance from now.
+        `shifts` has the timers of everybody who lives, with None for those of which nothing moves; they are to leap
+        after this. Other entries of timers are forgotten, as they mean nothing; what is no timer (a message on its way)
+        keeps its distance from now.
         """
         ahead_ms, moved = to_ms - self.now_ms, []
         for entry in self._heap:
@@ -73,8 +74,11 @@ class Kernel:
                 moved.append(entry)
                 continue
             if rhythm in shifts:
+                timer: Timer = given[0]
+                if not timer.counts_at(at_ms):
+                    continue
                 shift = shifts[rhythm]
-                by_ms = shift(given[0].key) if shift is not None else 0
+                by_ms = shift(timer.key) if shift is not None else 0
             elif isinstance(rhythm, Timers):
                 continue
             else:
@@ -97,6 +101,10 @@ class Timer:
         """None: cancelled."""
         self.queued_ms: int | None = None
         """When its entry comes up, which may be before it is due. Other entries of it mean nothing."""
+
+    def counts_at(self, at_ms: int) -> bool:
+        """Whether its entry of that moment is to be carried along."""
+        return self.queued_ms == at_ms and self.due_ms is not None
 
 
 class Timers:
@@ -142,16 +150,13 @@ class Timers:
             self._fire(timer.key)
 
     def leap(self, to_ms: int, shift: Shift) -> None:
+        """After the kernel, which has forgotten the entries of those that are cancelled."""
         for key, timer in self._timers.items():
             due_ms, queued_ms = timer.due_ms, timer.queued_ms
-            if due_ms is None and queued_ms is None:
+            if due_ms is None or queued_ms is None:
+                timer.queued_ms = None
                 continue
             by_ms = shift(key)
-            if by_ms is None:
-                continue
-            if due_ms is not None:
-                due_ms += by_ms
-                timer.due_ms = due_ms if due_ms > to_ms else to_ms
-            if queued_ms is not None:
-                queued_ms += by_ms
-                timer.queued_ms = queued_ms if queued_ms > to_ms else to_ms
+            if by_ms is not None:
+                timer.due_ms = max(due_ms + by_ms, to_ms)
+                timer.queued_ms = max(queued_ms + by_ms, to_ms)

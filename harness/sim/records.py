@@ -1,6 +1,7 @@
 """Records as a flow: how far each partition is written, how far each process has read.
 
-Units      a record is a million; so rates, speeds and shares are whole numbers, and sums are the same on every machine
+Units      a record is 10**12: so rates (also of one a day), speeds and shares are whole numbers, and sums are the same
+           on every machine
 Cost       nothing happens per record or per poll: a reader is carried forward when somebody asks for its positions
 Reading    a process works on one record at a time. When it keeps up it is where the writers are; when it does not, its
            time is shared among its partitions in proportion to what waits in each
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 
 from protocol_v1.effects.member import TopicPartition
 
-RECORD = 1_000_000
+RECORD = 1_000_000_000_000
 
 
 def speed(record_ms: float) -> int:
@@ -165,6 +166,11 @@ class Reader:
 
     def rates_changed(self, now_ms: int) -> None:
         self._look(now_ms)
+
+    @property
+    def keeps_up(self) -> bool:
+        """It has no lag, and will have none as long as nothing changes."""
+        return not self.lag and ((self.running and self.speed >= self.rate) or not self.rate)
 
     def lag_at(self, now_ms: int) -> int:
         """Without looking at single partitions."""

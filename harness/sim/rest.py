@@ -86,8 +86,8 @@ class Rest:
             shifts[process.timers] = process.routine.shift_of if process.routine.moves else None
         world.sample(to_ms - 1)
         world.broker.flush()
-        timers.leap(to_ms, shift_session)
         world.kernel.leap(to_ms, shifts)
+        timers.leap(to_ms, shift_session)
         for process in world.processes.values():
             process.routine.leap(now_ms, to_ms)
         return 1

@@ -19,7 +19,7 @@ from harness.sim.kernel import Kernel
 from harness.sim.network import Wire
 from harness.sim.parts import Machine, options
 from harness.sim.process import Process
-from harness.sim.records import RECORD, Records, per_ms
+from harness.sim.records import RECORD, Reader, Records, per_ms
 from harness.sim.rest import Rest
 from harness.sim.sizes import offset_commit_bytes
 from harness.sim.trace import Fact, Trace, by_topic, offsets_by_topic
@@ -378,26 +378,32 @@ class World:
     # Looking
 
     def lag_records(self) -> float:
-        return self.lag(self.kernel.now_ms) / RECORD
+        return self.lag(self.kernel.now_ms, self.behind()) / RECORD
 
-    def lag(self, now_ms: int) -> int:
-        readers = [process.reader for process in self.processes.values()]
-        lag = self.records.waiting(now_ms) + sum(reader.lag_at(now_ms) for reader in readers)
+    def behind(self) -> list[Reader]:
+        """Readers that are not where the writers are, or will not be for long."""
+        return [process.reader for process in self.processes.values() if not process.reader.keeps_up]
+
+    def lag(self, now_ms: int, behind: Sequence[Reader]) -> int:
+        lag = self.records.waiting(now_ms) + sum([reader.lag_at(now_ms) for reader in behind])
         for tp, stream in self.records.shared.items():
             # By somebody who has not heard that it is out: records wait for whoever is further.
-            lags = [reader.lag_of(stream, now_ms) for reader in readers if tp in reader.streams]
+            readers = [process.reader for process in self.processes.values() if tp in process.reader.streams]
+            lags = [reader.lag_of(stream, now_ms) for reader in readers]
             lag -= sum(lags) - min(lags, default=0)
         return lag
 
     def sample(self, until_ms: int) -> None:
         """The points of the lag curve up to then; nothing has changed since the last event."""
+        if self.next_sample_ms > until_ms:
+            return
+        rates = [process.reader.rate for process in self.processes.values()]
+        skew = round(max(rates) * len(rates) / sum(rates), 3) if any(rates) else 0
+        rate, behind = round(self.records.rate * 1_000 / RECORD), self.behind()
         while self.next_sample_ms <= until_ms:
             at_ms = self.next_sample_ms
             self.next_sample_ms += self.sample_every_ms
-            rates = [process.reader.rate for process in self.processes.values()]
-            skew = max(rates) * len(rates) / sum(rates) if any(rates) else 0
-            rate = self.records.rate * 1_000 // RECORD
-            self.trace.tell(at_ms, "lag", records=self.lag(at_ms) // RECORD, rate=rate, skew=round(skew, 3))
+            self.trace.tell(at_ms, "lag", records=self.lag(at_ms, behind) // RECORD, rate=rate, skew=skew)
 
 
 def rate_at(rate: Rate, now_ms: int) -> float:

@@ -44,6 +44,18 @@ def cost(scenario: Scenario, strategy: str) -> Costs:
     return costs(simulate(scenario, strategy, 1, watch=Checker().feed).facts)
 
 
+@pytest.mark.parametrize(("rate", "hours", "records"), [("1/m", 5, 300), ("1/h", 100, 100), ("61/s", 1, 219_600)])
+def test_topics_are_written_at_their_rate_however_low_or_crooked(rate: str, hours: int, records: int) -> None:
+    """A part of a record in each of twelve partitions is not to be seen."""
+    topics = {"orders": {"partitions": 12, "rate": rate}}
+    facts = simulate(scenario(topics=topics, duration=f"{hours}h"), "consumer/uniform", 1).facts
+    last = {}
+    for fact in facts:
+        if fact["fact"] == "stops":
+            last |= dict(zip(fact["partitions"]["orders"], fact["at"]["orders"], strict=True))
+    assert records - 12 <= sum(last.values()) <= records
+
+
 @pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
 def test_a_pause_inside_a_callback_ends_with_the_pause(strategy: str) -> None:
     """consumer-1 is stopped while onPartitionsAssigned runs, and works on what has piled up afterwards."""
