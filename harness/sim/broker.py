@@ -117,7 +117,11 @@ class Broker:
     def receive_late(self, request: Request, at_ms: int) -> bool:
         """What would have been received at `at_ms`, and made durable; nobody hears the answer. Whether it was."""
         assert self.coordinator is not None
-        appends = [effect for effect in self.coordinator.handle(request, at_ms) if isinstance(effect, Append)]
+        effects = self.coordinator.handle(request, at_ms)
+        for effect in effects:
+            if isinstance(effect, SetTimer):
+                self.timers.put_off(effect.key, at_ms + effect.delay_ms)
+        appends = [effect for effect in effects if isinstance(effect, Append)]
         for append in appends:
             self.log.append(append.records)
             self.coordinator.on_append(append.append_id, at_ms)

@@ -24,10 +24,12 @@ from harness.sim.world import Build
 from protocol_v1 import config as v1_config
 from protocol_v1.coordinator import Coordinator as ClassicCoordinator
 from protocol_v1.coordinator import numbered
+from protocol_v1.effects import TimerKey
 from protocol_v1.group import ClassicGroup
 from protocol_v1.member import Member as ClassicMember
 from protocol_v1.member_config import MemberConfig as ClassicConfig
 from protocol_v1.records import OffsetCommit, apply_offset
+from protocol_v1.shard import session_key
 from protocol_v1.states import State
 from protocol_v2.group import ConsumerGroup
 from protocol_v2.member import Member as ConsumerMember
@@ -76,6 +78,7 @@ class Strategies:
             stable=stable_classic if self.classic_only else stable_consumer,
             knows=knows,
             will_accept=will_accept,
+            session=session,
             epoch=epoch,
             store=store,
         )
@@ -184,3 +187,11 @@ def will_accept(coordinator: Any, machine: Machine) -> bool:
         member = group.members.get(machine.member_id)
         return member is not None and member.current.member_epoch == machine.epoch
     return knows(coordinator, machine)
+
+
+def session(coordinator: Any, machine: Machine) -> tuple[TimerKey, int] | None:
+    """In a classic group a commit is as good as a heartbeat; in a KIP-848 group it is not."""
+    group = group_in(coordinator)
+    if not isinstance(group, ClassicGroup) or machine.member_id not in group.members:
+        return None
+    return session_key(group, machine.member_id), group.members[machine.member_id].session_timeout_ms

@@ -128,6 +128,12 @@ class Timers:
             timer.queued_ms = due_ms
             self._kernel.at(due_ms, self._come_up, timer, rhythm=self)
 
+    def put_off(self, key: TimerKey, until_ms: int) -> None:
+        """If it runs, and is due before."""
+        timer = self._timers.get(key)
+        if timer is not None and timer.due_ms is not None and timer.due_ms < until_ms:
+            timer.due_ms = until_ms
+
     def cancel(self, key: TimerKey) -> None:
         timer = self._timers.get(key)
         if timer is not None:

@@ -66,11 +66,13 @@ class World(Protocol):
     records: Records
     callbacks: Callbacks
     poison: Mapping[TopicPartition, Sequence[Poison]]
+    deleted: set[str]
     held_up_until_ms: int
 
     def send(self, process: Process, request: Request) -> None: ...
     def metadata_for(self, process: Process) -> None: ...
     def fetch_ms(self) -> int: ...
+    def commit_takes_ms(self) -> int: ...
     def disturbed(self) -> None: ...
     def about_to_read(self, process: Process, partitions: Sequence[TopicPartition]) -> bool: ...
     def ended(self, process: Process) -> None: ...
@@ -101,6 +103,7 @@ class Application:
     commits_after_processing: bool = False
     """commitSync after every batch, instead of the auto-commit."""
     auto_commit_interval_ms: int = 5_000
+    retry_backoff_ms: int = 100
 
 
 def options(settings: Mapping[str, Any]) -> Application:
@@ -111,4 +114,5 @@ def options(settings: Mapping[str, Any]) -> Application:
         session_timeout_ms=int(settings.get("session.timeout.ms", 45_000)),
         commits_after_processing=not auto,
         auto_commit_interval_ms=int(settings.get("auto.commit.interval.ms", 5_000)),
+        retry_backoff_ms=int(settings.get("retry.backoff.ms", 100)),
     )

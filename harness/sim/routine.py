@@ -71,14 +71,23 @@ class Routine:
         if self.look_ms:
             self.beats_ms += self.drift_ms(isqrt((to_ms - from_ms) // interval_ms), interval_ms // 2)
         due_ms = machine.auto_commit_at_ms
-        commit_ms = self.process.application.auto_commit_interval_ms
-        self.commits_ms = periods(due_ms, commit_ms, to_ms) if due_ms is not None else 0
+        self.commits_ms = periods(due_ms, self.commit_every_ms, to_ms) if due_ms is not None else 0
 
     def drift_ms(self, steps: int, at_most_ms: int) -> int:
         """Where a random walk ends, drawn from whole numbers only: the sum of a few dice is nearly normal."""
         draw = self.process.world.random.getrandbits
         dice = draw(10) + draw(10) + draw(10) - 3 * 512
         return max(-at_most_ms, min(dice * steps * self.look_ms * 29 // 51_200, at_most_ms))
+
+    @property
+    def commit_every_ms(self) -> int:
+        """A partition of a topic that was deleted is refused, and the whole commit tried again after a moment, until
+        the group has heard of it: with classic members that takes until metadata.max.age.ms is over."""
+        process = self.process
+        deleted = process.world.deleted
+        if deleted and any(topic in deleted for topic, _ in process.machine.owned):
+            return process.application.retry_backoff_ms + process.world.commit_takes_ms()
+        return process.application.auto_commit_interval_ms
 
     @property
     def moves(self) -> bool:
@@ -120,7 +129,7 @@ class Routine:
             self.made_late, self.late_ms = process.reader.offsets(), now_ms
             process.machine.note(self.made_late)
             process.world.committed_at_rest(process, self.made_late, now_ms)
-            next_ms = now_ms + process.application.auto_commit_interval_ms
+            next_ms = now_ms + self.commit_every_ms
         process.machine.leap(0, next_ms - due_ms)
         process.timers.set(self.commits_key, next_ms - now_ms)
         return True
@@ -136,19 +145,18 @@ class Routine:
             process.machine.leap(self.beats_ms, self.commits_ms)
         beats = self.beats_ms // process.machine.heartbeat_interval_ms
         process.world.routine(self.heartbeat or self.first_heartbeat(), beats)
-        if not process.reader.streams or not process.reader.rate:
-            return
         if process.application.commits_after_processing:
-            process.hand_commits.before_silence()
+            if process.reader.rate:
+                process.hand_commits.before_silence()
             return
         due_ms = process.machine.auto_commit_at_ms
-        if due_ms is not None:
-            last_ms = due_ms - process.application.auto_commit_interval_ms
+        if due_ms is not None and process.machine.owned:
+            every_ms = self.commit_every_ms
+            last_ms = due_ms - every_ms
             if process.reader.at_ms < last_ms <= to_ms:
                 process.reader.advance(last_ms)
                 self.made_late, self.late_ms = process.reader.offsets(), to_ms
-                commits = self.commits_ms // process.application.auto_commit_interval_ms
-                process.world.committed_at_rest(process, self.made_late, last_ms, commits)
+                process.world.committed_at_rest(process, self.made_late, last_ms, self.commits_ms // every_ms)
 
     def first_heartbeat(self) -> Request:
         """As it would have been sent, had there been time for one before the leap."""

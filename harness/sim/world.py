@@ -23,10 +23,8 @@ from harness.sim.records import RECORD, Reader, Records, per_ms
 from harness.sim.rest import Rest
 from harness.sim.sizes import offset_commit_bytes
 from harness.sim.trace import Fact, Trace, by_topic, offsets_by_topic
-from protocol_v1.effects.member import (
-    MetadataChanged,
-    TopicPartition,
-)
+from protocol_v1.effects import TimerKey
+from protocol_v1.effects.member import MetadataChanged, TopicPartition
 from protocol_v1.member import POLL
 from protocol_v1.member import Member as ClassicMember
 from protocol_v1.messages import Request
@@ -73,6 +71,8 @@ class Build:
     """Whether this member is in the group as it is now."""
     will_accept: Callable[[Coordinator, Machine], bool]
     """Whether it may commit."""
+    session: Callable[[Coordinator, Machine], tuple[TimerKey, int] | None]
+    """The timer of this member's session, and how long it lasts from a commit on; None: commits do not put it off."""
     epoch: Callable[[Coordinator], int]
     """The group's generation or epoch."""
     store: Callable[[Coordinator, Sequence[OffsetCommit]], None]
@@ -106,6 +106,7 @@ class World:
             for where in {(poison.topic, poison.partition) for poison in scenario.poison}
         }
         self.topics: dict[str, Topic] = {}
+        self.deleted: set[str] = set()
         self.specs: dict[str, TopicSpec] = {}
         self.processes: dict[str, Process] = {}
         """Those that live, by name."""
@@ -194,6 +195,7 @@ class World:
 
     def create_topic(self, spec: TopicSpec) -> None:
         self.specs[spec.name] = spec
+        self.deleted.discard(spec.name)
         self.topics[spec.name] = Topic(spec.partitions, racks=spec.racks)
         self.trace.tell(self.kernel.now_ms, "topic", topic=spec.name, partitions=spec.partitions)
         for index in range(spec.partitions):
@@ -235,6 +237,7 @@ class World:
             process.stop_reading([tp for tp in partitions if tp in process.reader.streams])
         for tp in partitions:
             self.records.remove(tp)
+        self.deleted.add(name)
         self.trace.tell(self.kernel.now_ms, "topic", topic=name, partitions=0)
         self.topics_changed()
 
@@ -259,6 +262,11 @@ class World:
         """What a fetch takes at the most; a heartbeat that is sent beside it has been answered by then."""
         network = self.scenario.network
         return 2 * (network.latency_ms + network.jitter_ms) + self.constants.append_ms
+
+    def commit_takes_ms(self) -> int:
+        """From its request to its answer, as a rule."""
+        network = self.scenario.network
+        return 2 * network.latency_ms + network.jitter_ms + self.constants.append_ms
 
     # Processes
 
@@ -330,6 +338,11 @@ class World:
     ) -> None:
         """The last of so many, all of the same partitions."""
         self.broker.store(process.name, offsets, at_ms)
+        coordinator = self.broker.coordinator
+        session = self.build.session(coordinator, process.machine) if coordinator is not None else None
+        if session is not None:
+            key, lasts_ms = session
+            self.broker.timers.put_off(key, at_ms + lasts_ms)
         self.broker.requests.add_sized(
             "OffsetCommit", offset_commit_bytes(process.name, process.machine.member_id, offsets), times
         )

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from harness.scenario.model import Callbacks, Rate, Scenario, TopicSpec
+from harness.scenario.model import Callbacks, DeleteTopic, Rate, Scenario, TopicSpec
 from harness.scenario.reading import parse_scenario
 from harness.sim.invariants import Checker
 from harness.sim.run import Run, simulate
@@ -123,6 +123,33 @@ def test_leaps_over_idle_time_change_nothing_but_the_cost(kind: str, strategy: s
         assert all(abs(a["t"] - b["t"]) <= LATENCY_MS for a, b in zip(ours, theirs, strict=True))
     else:
         assert ownership(leaping) == ownership(walking)
+
+
+@pytest.mark.parametrize("leaps", [True, False])
+@pytest.mark.parametrize("client", [{"auto.commit.interval.ms": 200}, {"enable.auto.commit": False}])
+def test_a_classic_session_is_counted_from_the_last_commit(client: dict[str, object], leaps: bool) -> None:
+    """Which comes long after the last heartbeat here, and is itself never worth a message while all are at rest."""
+    scenario = small([{"at": "100s", "crash": {"members": "consumer-2"}}])
+    client = {**client, "session.timeout.ms": 20_000, "heartbeat.interval.ms": 15_000}
+    facts = simulate(replace(scenario, client=client), "classic/range", 3, constants=PUNCTUAL, leaps=leaps).facts
+    removed = [fact["t"] for fact in facts if fact["fact"] == "group" and fact["because"] == "session timeout"]
+    assert removed == [pytest.approx(120_000, abs=250)]
+
+
+def test_a_group_that_has_not_heard_of_a_deleted_topic_commits_ten_times_a_second() -> None:
+    """Each member that has some of it: the commit is refused for that, and tried again after retry.backoff.ms."""
+    topics = (*small([]).topics, TopicSpec(name="gone", partitions=3, rate=Rate(((0, 30.0),))))
+    members = tuple(replace(member, topics=("orders", "gone")) for member in small([]).members)
+    timeline = (DeleteTopic(at_ms=100_000, topic="gone"),)
+    scenario = replace(small([]), topics=topics, members=members, timeline=timeline, duration_ms=130_000)
+
+    def commits(leaps: bool) -> int:
+        facts = simulate(scenario, "classic/range", 3, constants=PUNCTUAL, leaps=leaps).facts
+        return int(next(fact["count"]["OffsetCommit"] for fact in facts if fact["fact"] == "requests"))
+
+    every_ms = 100 + 2 * LATENCY_MS + PUNCTUAL.append_ms
+    assert commits(leaps=False) == pytest.approx(3 * (100 // 5 + 30_000 // every_ms), rel=0.05)
+    assert commits(leaps=True) == pytest.approx(commits(leaps=False), rel=0.05)
 
 
 @pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
