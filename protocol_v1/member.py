@@ -169,6 +169,10 @@ class Member:
         return due_ms is not None and due_ms <= now_ms and not memory.rejoin_needed and memory.join is None
 
     @property
+    def waits_for_an_answer(self) -> bool:
+        return bool(self.memory.in_flight)
+
+    @property
     def prepares(self) -> bool:
         """It has a commit made before it rejoins, and goes on in the poll() that finds it answered."""
         return self.memory.prepare_commit is not None

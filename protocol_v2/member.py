@@ -153,6 +153,10 @@ class Member:
         return due_ms is not None and due_ms <= now_ms and not self.memory.auto_commit_under_way
 
     @property
+    def waits_for_an_answer(self) -> bool:
+        return bool(self.memory.in_flight)
+
+    @property
     def prepares(self) -> bool:
         """It reconciles: what follows on the answer to its commit is called in poll()."""
         return self.memory.reconciling is not None

@@ -67,10 +67,12 @@ class Broker:
         epoch: Callable[[Coordinator], int],
         committed: Callable[[str, Offsets, int], None],
         store: Callable[[Coordinator, Sequence[OffsetCommit]], None],
+        heard_meanwhile: Callable[[TimerKey], bool],
     ) -> None:
         """`disturbed` is called when the group's state changes: then nothing is at rest. `epoch` reads its epoch.
 
         `committed` is told who made which offsets durable, and when; `store` puts offsets where a coordinator has them.
+        `heard_meanwhile` knows of sessions that have gone on without a message.
         """
         self._kernel = kernel
         self._trace = trace
@@ -81,6 +83,7 @@ class Broker:
         self._epoch = epoch
         self._committed = committed
         self._store = store
+        self._heard_meanwhile = heard_meanwhile
         self.log = Log()
         self._unwritten: dict[TopicPartition, tuple[int, int]] = {}
         """Offsets that members at rest have committed, and when; records of them are made if somebody can see them."""
@@ -171,7 +174,7 @@ class Broker:
             self._obey(self.coordinator.update_topics(topics, self._kernel.now_ms))
 
     def _on_timer(self, key: TimerKey) -> None:
-        if self.coordinator is not None:
+        if self.coordinator is not None and not ("session" in key[0] and self._heard_meanwhile(key)):
             self._write(list(self._unwritten))
             self._obey(self.coordinator.on_timer(key, self._kernel.now_ms))
 

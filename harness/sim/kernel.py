@@ -129,10 +129,14 @@ class Timers:
             self._kernel.at(due_ms, self._come_up, timer, rhythm=self)
 
     def put_off(self, key: TimerKey, until_ms: int) -> None:
-        """If it runs, and is due before."""
+        """Not to go off before then."""
         timer = self._timers.get(key)
-        if timer is not None and timer.due_ms is not None and timer.due_ms < until_ms:
-            timer.due_ms = until_ms
+        if timer is None or timer.due_ms is None or timer.due_ms < until_ms:
+            self.set(key, until_ms - self._kernel.now_ms)
+
+    def runs(self, key: TimerKey) -> bool:
+        timer = self._timers.get(key)
+        return timer is not None and timer.due_ms is not None
 
     def cancel(self, key: TimerKey) -> None:
         timer = self._timers.get(key)

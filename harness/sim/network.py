@@ -2,6 +2,7 @@
 
 Messages   latency with jitter, loss and duplication, each drawn; on one connection nothing overtakes anything
 Cut off    what is on the way is held up, as TCP does, until the network is back or the connection is given up
+Lost       which message is the next to be lost is drawn ahead, so that a leap can end before it
 Start at   Wire.send
 """
 
@@ -21,6 +22,9 @@ from protocol_v1.messages import JoinGroupResponse, OffsetCommitRequest, Request
 if TYPE_CHECKING:
     from harness.sim.world import World
 
+LOOK_AHEAD = 10_000
+"""Messages, at the most: where hardly any is lost, the next one is far away."""
+
 
 class Wire:
     def __init__(self, world: World) -> None:
@@ -29,6 +33,9 @@ class Wire:
         self.parked: dict[int, tuple[Request, Process, int]] = {}
         """By identity: a coordinator answers with the very request that it was given."""
         self.held: dict[str, list[tuple[Callable[..., None], tuple[Any, ...]]]] = {}
+        self.spared = 0
+        """Messages that will arrive, before one may be lost."""
+        self.then_lost = False
 
     def latency_ms(self) -> int:
         spec = self.spec
@@ -44,8 +51,21 @@ class Wire:
         on_the_way[way] = (process.connection, due_ms)
         return due_ms
 
+    def look_ahead(self) -> None:
+        if self.spared or self.then_lost:
+            return
+        draw, loss = self.world.random.random, self.spec.loss
+        while self.spared < LOOK_AHEAD and not self.then_lost:
+            self.then_lost = draw() < loss
+            self.spared += not self.then_lost
+
     def lost(self) -> bool:
-        return self.world.random.random() < self.spec.loss
+        self.look_ahead()
+        if self.spared:
+            self.spared -= 1
+            return False
+        self.then_lost = False
+        return True
 
     def send(self, process: Process, request: Request) -> None:
         if not process.routine.is_routine(request):

@@ -2,6 +2,7 @@
 
 Rest       nothing has happened for a moment, everybody is settled, and so is the coordinator
 Leap       to the next thing that is not routine; heartbeats and commits in between are counted, not made
+Loss       the loss of a message is not routine: a leap ends where one of those that it passes over would be lost
 Start at   Rest.check
 """
 
@@ -15,6 +16,7 @@ from protocol_v1.effects import TimerKey
 if TYPE_CHECKING:
     from harness.sim.world import World
 
+DAY_MS = 86_400_000
 LOOK_AGAIN_MS = 1_000
 WORTH_A_LEAP_MS = 250
 """What comes sooner is waited for: a leap of a hundred members costs as much as so long a walk."""
@@ -26,6 +28,8 @@ class Rest:
         self.allowed = allowed
         self.disturbed_at_ms = 0
         self.checking = False
+        self.parts = 0
+        """Of a message, in parts of a day: what leaps have passed over and not counted yet."""
         network = world.scenario.network
         self.window_ms = 100 + 4 * (network.latency_ms + network.jitter_ms)
         """How long nothing must have happened before it is worth while to look whether everybody is at rest."""
@@ -46,16 +50,27 @@ class Rest:
             self.plan_check(LOOK_AGAIN_MS)
 
     def at_rest(self) -> bool:
-        coordinator = self.world.broker.coordinator
+        coordinator, processes = self.world.broker.coordinator, self.world.processes.values()
+        if self.world.scenario.network.loss and any(process.machine.waits_for_an_answer for process in processes):
+            return False  # it may wait in vain
         return (
             coordinator is not None
-            and all(process.routine.at_rest for process in self.world.processes.values())
+            and all(process.routine.at_rest for process in processes)
             and self.world.build.stable(
                 coordinator,
-                [process.machine.member_id for process in self.world.processes.values()],
+                [process.machine.member_id for process in processes],
                 self.world.kernel.now_ms,
             )
         )
+
+    def messages_a_day(self) -> int:
+        """Of the routine, there and back."""
+        found = 0
+        for process in self.world.processes.values():
+            found += 2 * DAY_MS // process.machine.heartbeat_interval_ms
+            if process.machine.auto_commit_at_ms is not None:
+                found += 2 * DAY_MS // process.routine.commit_every_ms
+        return found
 
     def leap(self) -> int:
         """To the next thing that is not routine. When to look again: after what happens there, or, if it is so near
@@ -70,6 +85,13 @@ class Rest:
 
         next_ms = world.kernel.next_ms(timers, stays)
         to_ms = world.until_ms if next_ms is None else min(next_ms, world.until_ms)
+        messages = self.messages_a_day() if world.scenario.network.loss else 0
+        if messages:
+            world.wire.look_ahead()
+            spared_ms = world.wire.spared * DAY_MS // messages
+            if spared_ms < WORTH_A_LEAP_MS:
+                return LOOK_AGAIN_MS
+            to_ms = min(to_ms, now_ms + spared_ms)
         if to_ms - now_ms < WORTH_A_LEAP_MS:
             return to_ms - now_ms + 1
         for process in world.processes.values():
@@ -84,6 +106,9 @@ class Rest:
         shifts: dict[object, Shift | None] = {timers: shift_session}
         for process in world.processes.values():
             shifts[process.timers] = process.routine.shift_of if process.routine.moves else None
+        if messages:
+            passed, self.parts = divmod((to_ms - now_ms) * messages + self.parts, DAY_MS)
+            world.wire.spared -= min(passed, world.wire.spared)
         world.sample(to_ms - 1)
         world.broker.flush()
         world.kernel.leap(to_ms, shifts)

@@ -123,6 +123,7 @@ class World:
             epoch=build.epoch,
             committed=self.committed,
             store=build.store,
+            heard_meanwhile=self.heard_meanwhile,
         )
         self.assignment_cpu_s = 0.0
         """Of the leaders; measured, so it is not a part of the trace."""
@@ -323,6 +324,14 @@ class World:
             partitions, committed = offsets_by_topic(offsets)
             self.trace.whisper(at_ms, "durable", member=name, partitions=partitions, offsets=committed)
 
+    def heard_meanwhile(self, key: TimerKey) -> bool:
+        """Whether a session that seems to be over goes on, because of a commit that was not worth an event."""
+        for process in self.processes.values():
+            if process.machine.member_id == key[-1] and not process.cut_off and not process.paused:
+                process.hand_commits.before_silence()
+                return self.broker.timers.runs(key)
+        return False
+
     def will_accept(self, process: Process) -> bool:
         """A commit of this process, if it is sent now: it will not be lost, nor refused."""
         coordinator = self.broker.coordinator
@@ -368,6 +377,9 @@ class World:
     # The coordinator's broker
 
     def fail_over(self, down_ms: int) -> None:
+        for process in self.processes.values():
+            if not process.cut_off and not process.paused:
+                process.hand_commits.before_silence()
         self.broker.die()
         self.wire.parked.clear()
         self.trace.tell(self.kernel.now_ms, "coordinator", **{"is": "down"})

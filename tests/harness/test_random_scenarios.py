@@ -11,9 +11,11 @@ from random import Random
 
 import pytest
 
-from harness.scenario.model import Callbacks, DeleteTopic, Rate, Scenario, TopicSpec
+from harness.scenario.model import Callbacks, DeleteTopic, Network, Rate, Scenario, TopicSpec
 from harness.scenario.reading import parse_scenario
+from harness.sim.costs import costs
 from harness.sim.invariants import Checker
+from harness.sim.network import Wire
 from harness.sim.run import Run, simulate
 from harness.sim.trace import Fact, lines
 from harness.sim.world import Constants
@@ -134,6 +136,40 @@ def test_a_classic_session_is_counted_from_the_last_commit(client: dict[str, obj
     facts = simulate(replace(scenario, client=client), "classic/range", 3, constants=PUNCTUAL, leaps=leaps).facts
     removed = [fact["t"] for fact in facts if fact["fact"] == "group" and fact["because"] == "session timeout"]
     assert removed == [pytest.approx(120_000, abs=250)]
+
+
+@pytest.mark.parametrize("leaps", [True, False])
+def test_what_was_committed_after_a_batch_is_in_the_log_when_the_coordinator_dies(leaps: bool) -> None:
+    """Who takes over from a process that dies a second later reads that second's records again, and no others."""
+    fails = {"at": "100s", "fail over": {"down": "3s"}}
+    scenario = small([fails, {"at": "101s", "crash": {"members": "consumer-2"}}])
+    client = {"enable.auto.commit": False, "session.timeout.ms": 10_000}
+    facts = simulate(replace(scenario, client=client), "classic/range", 3, leaps=leaps, watch=Checker().feed).facts
+    assert 0 < costs(facts).read_twice <= 25
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+def test_leaps_over_idle_time_lose_as_many_messages_as_a_walk_through_it(
+    strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lossy = replace(small([]), network=Network(latency_ms=LATENCY_MS, loss=0.01), duration_ms=1_800_000)
+    lost, is_lost = [0], Wire.lost
+
+    def counted(self: Wire) -> bool:
+        found = is_lost(self)
+        lost[0] += found
+        return found
+
+    monkeypatch.setattr(Wire, "lost", counted)
+
+    def losses(leaps: bool) -> int:
+        lost[0] = 0
+        for seed in range(6):
+            simulate(lossy, strategy, seed, leaps=leaps)
+        return lost[0]
+
+    assert losses(leaps=False) > 150
+    assert losses(leaps=True) == pytest.approx(losses(leaps=False), rel=0.25)
 
 
 def test_a_group_that_has_not_heard_of_a_deleted_topic_commits_ten_times_a_second() -> None:
