@@ -63,7 +63,7 @@ from protocol_v2.member_membership import come_back, leave_group
 from protocol_v2.member_memory import MemberMemory, MemberTurn, Sent
 from protocol_v2.member_offsets import drive_fetch, on_offset_fetch, want_offsets
 from protocol_v2.member_reconciliation import maybe_reconcile, metadata_came
-from protocol_v2.member_states import RECONCILING, STABLE, MemberState
+from protocol_v2.member_states import RECONCILING, STABLE, STALE, MemberState
 from protocol_v2.member_subscription import Subscribed
 from protocol_v2.messages import ConsumerGroupHeartbeatRequest
 
@@ -206,7 +206,8 @@ class Member:
             return turn.effects
         take(turn, event)
         settle(turn)
-        closed_if_done(turn)
+        if self.memory.closing is not None:
+            closed_if_done(turn)
         set_timers(turn)
         return turn.effects
 
@@ -300,10 +301,14 @@ def poll_pass(turn: MemberTurn) -> None:
     if memory.state is RECONCILING:
         maybe_reconcile(turn, in_poll=True)
     auto_commit_if_due(turn)
-    memory.subscribed.look()
-    come_back(turn)
+    subscribed = memory.subscribed
+    if subscribed.pattern is not None:
+        subscribed.look()
+    if subscribed.updated or memory.state is STALE:
+        come_back(turn)
     memory.poll_at_ms = turn.now_ms + turn.config.max_poll_interval_ms
-    want_offsets(turn)
+    if len(memory.looked_up) < len(memory.owned):
+        want_offsets(turn)
 
 
 def background_pass(turn: MemberTurn) -> None:
@@ -338,14 +343,14 @@ def set_timers(turn: MemberTurn) -> None:
     wanted, armed = {} if memory.closed else deadlines(memory, now_ms), memory.armed
     if wanted == armed:
         return
-    if not armed.keys() <= wanted.keys():
-        for key in [key for key in armed if key not in wanted]:
+    for key in list(armed):
+        if key not in wanted:
             del armed[key]
-            turn.tell(CancelTimer(key))
+            turn.effects.append(CancelTimer(key))
     for key, at_ms in wanted.items():
         if armed.get(key) != at_ms:
             armed[key] = at_ms
-            turn.tell(SetTimer(key, at_ms - now_ms if at_ms > now_ms else 0))
+            turn.effects.append(SetTimer(key, at_ms - now_ms if at_ms > now_ms else 0))
 
 
 def deadlines(memory: MemberMemory, now_ms: int) -> dict[TimerKey, int]:

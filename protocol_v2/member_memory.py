@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple, TypeAlias, TypedDict
 
 from protocol_v1.effects import TimerKey
@@ -226,6 +227,11 @@ class MemberMemory:
         return (self.polling or self.unsubscribing) and self.then is None and self.sync_commit is None
 
 
+@cache
+def move_told(state: MemberState, event: MemberEvent) -> Moved:
+    return Moved(state.value, event.value)
+
+
 class MemberTurn:
     __slots__ = ("config", "effects", "memory", "now_ms")
 
@@ -255,7 +261,7 @@ class MemberTurn:
         deadline_ms = self.now_ms + self.config.request_timeout_ms
         sent = Sent(request, deadline_ms, self.memory.life, commit, fetch, unheard)
         self.memory.in_flight[request.correlation_id] = sent
-        self.tell(Send(request))
+        self.effects.append(Send(request))
 
     def backoff_ms(self, attempts: int) -> int:
         return self.config.backoff_ms(attempts, self.memory.jitter())
@@ -273,7 +279,7 @@ class MemberTurn:
         """The one place where a member changes its state."""
         memory = self.memory
         memory.state = next_member_state(memory.state, event)
-        self.tell(Moved(memory.state.value, event.value))
+        self.effects.append(move_told(memory.state, event))
 
     def set_epoch(self, epoch: int) -> None:
         memory = self.memory

@@ -36,6 +36,8 @@ class MemberState(Enum):
     STALE = "Stale"
     """It left because the application did not poll, and comes back when it does."""
 
+    __hash__ = object.__hash__  # an enum's own is written in Python, and states are looked up at every event
+
 
 class MemberEvent(Enum):
     SUBSCRIBED = "polled with a new subscription"
@@ -54,6 +56,8 @@ class MemberEvent(Enum):
     POLLED_AGAIN = "polled again"
     FAILED = "fatal error"
 
+    __hash__ = object.__hash__
+
 
 (
     UNSUBSCRIBED,
@@ -68,30 +72,31 @@ class MemberEvent(Enum):
     STALE,
 ) = MemberState
 
-IN_GROUP = (JOINING, RECONCILING, ACKNOWLEDGING, STABLE)
-NOT_IN_GROUP = (UNSUBSCRIBED, FENCED, FATAL, STALE)
+LIVE = (JOINING, RECONCILING, ACKNOWLEDGING, STABLE)
+IN_GROUP = frozenset(LIVE)
+NOT_IN_GROUP = frozenset((UNSUBSCRIBED, FENCED, FATAL, STALE))
 """These send nothing."""
 AT_ONCE = (JOINING, ACKNOWLEDGING)
 """These do not wait for the heartbeat interval."""
 
 MEMBER_TRANSITIONS: dict[tuple[MemberState, MemberEvent], MemberState] = {
     (UNSUBSCRIBED, MemberEvent.SUBSCRIBED): JOINING,
-    **{(state, MemberEvent.TARGET_CHANGED): RECONCILING for state in IN_GROUP},
+    **{(state, MemberEvent.TARGET_CHANGED): RECONCILING for state in LIVE},
     (RECONCILING, MemberEvent.RECONCILED): ACKNOWLEDGING,
     (ACKNOWLEDGING, MemberEvent.ACKNOWLEDGED): STABLE,
     (ACKNOWLEDGING, MemberEvent.ACKNOWLEDGED_OLD): RECONCILING,
-    **{(state, MemberEvent.FENCED): FENCED for state in IN_GROUP},
+    **{(state, MemberEvent.FENCED): FENCED for state in LIVE},
     (PREPARE_LEAVING, MemberEvent.FENCED): UNSUBSCRIBED,  # it wanted to leave anyway
     (FENCED, MemberEvent.RELEASED): JOINING,
-    **{(state, MemberEvent.LEAVE_WANTED): PREPARE_LEAVING for state in IN_GROUP},
+    **{(state, MemberEvent.LEAVE_WANTED): PREPARE_LEAVING for state in LIVE},
     (FENCED, MemberEvent.LEAVE_WANTED): UNSUBSCRIBED,
-    **{(state, MemberEvent.POLL_EXPIRED): PREPARE_LEAVING for state in IN_GROUP},
+    **{(state, MemberEvent.POLL_EXPIRED): PREPARE_LEAVING for state in LIVE},
     (PREPARE_LEAVING, MemberEvent.READY_TO_LEAVE): LEAVING,
     (LEAVING, MemberEvent.LEAVE_SENT): UNSUBSCRIBED,
     (LEAVING, MemberEvent.STALE_LEAVE_SENT): STALE,
     (LEAVING, MemberEvent.LEAVE_SKIPPED): UNSUBSCRIBED,
     (STALE, MemberEvent.POLLED_AGAIN): JOINING,
-    **{(state, MemberEvent.FAILED): FATAL for state in (*IN_GROUP, PREPARE_LEAVING, UNSUBSCRIBED)},
+    **{(state, MemberEvent.FAILED): FATAL for state in (*LIVE, PREPARE_LEAVING, UNSUBSCRIBED)},
 }
 
 
