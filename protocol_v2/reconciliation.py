@@ -77,15 +77,17 @@ def towards_target(current: CurrentAssignment, at: Circumstances) -> CurrentAssi
     unwanted = [topic_id for topic_id in {topic_id for topic_id, _ in target} if not at.is_subscribed(topic_id)]
     if unwanted:
         target = frozenset(partition for partition in target if partition[0] not in unwanted)
-    keep = {partition: epoch for partition, epoch in current.assigned.items() if partition in target}
-    revoke = NOTHING
-    if len(keep) < len(current.assigned):
+    keep, revoke = current.assigned, NOTHING
+    if not keep.keys() <= target:
+        keep = {partition: epoch for partition, epoch in current.assigned.items() if partition in target}
         revoke = {partition: epoch for partition, epoch in current.assigned.items() if partition not in target}
-    free = [
-        partition
-        for partition in target
-        if partition not in keep and (partition not in at.partition_epochs or partition in current.revoking)
-    ]
+    free: list[TopicPartition] = []
+    if len(keep) < len(target):
+        free = [
+            partition
+            for partition in target
+            if partition not in keep and (partition not in at.partition_epochs or partition in current.revoking)
+        ]
     unreleased = len(keep) + len(free) < len(target)
     must_revoke = bool(revoke) and still_owns(revoke, at.owned)
     outcome = NEXT[Finding(must_revoke, bool(free), unreleased)]
@@ -94,8 +96,9 @@ def towards_target(current: CurrentAssignment, at: Circumstances) -> CurrentAssi
         epoch = current.member_epoch
     if outcome.state is MemberState.UNREVOKED_PARTITIONS:
         return moved(current, epoch, outcome.state, keep, revoke)
-    given = dict.fromkeys(sorted(free), at.assignment_epoch)
-    return moved(current, epoch, outcome.state, {**keep, **given}, NOTHING)
+    if free:
+        keep = {**keep, **dict.fromkeys(sorted(free), at.assignment_epoch)}
+    return moved(current, epoch, outcome.state, keep, NOTHING)
 
 
 def stripped(current: CurrentAssignment, at: Circumstances) -> CurrentAssignment:

@@ -153,8 +153,9 @@ def stored(groups: Groups, record: GroupRecord) -> GroupRecord:
     match record:
         case ConsumerGroupCurrentMemberAssignment(member_id=member_id):
             member = group.members.get(member_id) if group else None
-            absent = member is None or member.current in (JUST_ARRIVED, GONE)
-            current = None if member is None or absent else member.current
+            current = member.current if member else None
+            if current and current.member_epoch <= 0 and current in (JUST_ARRIVED, GONE):
+                current = None
             return ConsumerGroupCurrentMemberAssignment(group_id, member_id, current)
         case ConsumerGroupMetadata():
             known = GroupMetadata(epoch=group.group_epoch, metadata_hash=group.metadata_hash) if group else None
