@@ -52,8 +52,11 @@ class Opened:
 
     def commit(self, turn: Turn, records: Sequence[Any], done: Done, *, member_id: str) -> None:
         group_id = self.group.group_id
+        if not self.is_draft:
+            turn.commit(group_id, records, self.event, done, member_id=member_id)
+            return
         undo: Callable[[Turn], None] = nothing
-        if self.is_draft and group_id in turn.shard.groups:
+        if group_id in turn.shard.groups:
             undo = remembering(turn.shard.groups.pop(group_id))
             turn.shard.forgotten.discard(group_id)
         if self.was_classic:
@@ -61,9 +64,8 @@ class Opened:
             turn.from_classic(effects)
             undo = having_back(take_back)
         turn.commit(group_id, [*self.before, *records], self.event, done, member_id=member_id, on_undo=undo)
-        if self.is_draft:
-            group = turn.shard.groups[group_id]
-            group.deadline, group.view = self.group.deadline, self.group.view
+        group = turn.shard.groups[group_id]
+        group.deadline, group.view = self.group.deadline, self.group.view
 
 
 def nothing(turn: Turn) -> None:

@@ -33,10 +33,10 @@ from protocol_v2.messages import (
 )
 from protocol_v2.progress import Step
 from protocol_v2.records import ConsumerGroupCurrentMemberAssignment, GroupRecord
-from protocol_v2.shard import SESSION, Turn
+from protocol_v2.shard import SESSION, Done, Turn
 from protocol_v2.states import Event
 from protocol_v2.static_members import joining_static_member, stepped_out
-from protocol_v2.subscriptions import RegexUpdate
+from protocol_v2.subscriptions import RegexUpdate, has_expired
 from protocol_v2.topics import by_name
 from protocol_v2.values import ConsumerMember, CurrentAssignment, MemberMetadata
 
@@ -65,6 +65,10 @@ def stay(turn: Turn, request: ConsumerGroupHeartbeatRequest) -> None:
     member_id = request.member_id or turn.shard.new_member_id(request.client_id)
     records: list[GroupRecord] = []
     member = member_of(group, request, member_id, records)
+    if brings_nothing(turn, group, member, request):
+        keep_alive(turn, request, member_id)
+        turn.when_durable(answer(turn, request, member_id, member.current))
+        return
     owned = owned_partitions(turn.shard.image, member.current, request.topic_partitions)
     if request.member_epoch != JOIN_EPOCH:
         check_member_epoch(member.current, request.member_epoch, owned)
@@ -83,25 +87,58 @@ def stay(turn: Turn, request: ConsumerGroupHeartbeatRequest) -> None:
     step.store_member()
     step.refresh(bump=step.names_changed or step.regex is RegexUpdate.RESOLVED)
     current = step.reconcile(step.renew_target())
-    turn.set_timer((SESSION, request.group_id, member_id), turn.setting(request.group_id, SESSION_TIMEOUT))
+    keep_alive(turn, request, member_id)
     send(turn, request, opened, step, current)
+
+
+def brings_nothing(
+    turn: Turn, group: ConsumerGroup, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest
+) -> bool:
+    """The usual heartbeat, of a member that is where it should be: with nothing to look at, nothing more is done."""
+    epoch = group.assignment_epoch
+    return (
+        request.member_epoch == epoch >= group.group_epoch
+        and member.current.is_reconciled_to(epoch)
+        and says_nothing_new(member.metadata, request)
+        and not group.regexes
+        and not has_expired(group, turn.now_ms)
+    )
+
+
+def keep_alive(turn: Turn, request: ConsumerGroupHeartbeatRequest, member_id: str) -> None:
+    turn.set_timer((SESSION, request.group_id, member_id), turn.setting(request.group_id, SESSION_TIMEOUT))
 
 
 def send(
     turn: Turn, request: ConsumerGroupHeartbeatRequest, opened: Opened, step: Step, current: CurrentAssignment
 ) -> None:
-    told = request.member_epoch == JOIN_EPOCH or is_full(request) or current.assigned != step.member.current.assigned
+    member_id, known = step.member.member_id, step.member.current.assigned
+    changed = current.assigned is not known and current.assigned != known
+    told = changed or request.member_epoch == JOIN_EPOCH or is_full(request)
+    durable = answer(
+        turn, request, member_id, current, HeartbeatAssignment(by_name(current.assigned)) if told else None
+    )
+    opened.commit(turn, step.records, durable, member_id=member_id)
+
+
+def answer(
+    turn: Turn,
+    request: ConsumerGroupHeartbeatRequest,
+    member_id: str,
+    current: CurrentAssignment,
+    assignment: HeartbeatAssignment | None = None,
+) -> Done:
     response = ConsumerGroupHeartbeatResponse(
-        member_id=step.member.member_id,
+        member_id=member_id,
         member_epoch=current.member_epoch,
         heartbeat_interval_ms=turn.setting(request.group_id, HEARTBEAT_INTERVAL),
-        assignment=HeartbeatAssignment(by_name(current.assigned)) if told else None,
+        assignment=assignment,
     )
 
     def durable(turn: Turn, error: Error) -> None:
         turn.reply(request, response if error is Error.NONE else refused_heartbeat(request, error))
 
-    opened.commit(turn, step.records, durable, member_id=step.member.member_id)
+    return durable
 
 
 def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
