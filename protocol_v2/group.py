@@ -5,7 +5,7 @@ Invariant  partition_epochs is {p: epoch of m} for every p that a member m holds
            stable_at, names, regexes, assignors and the classic counters count over members; static names each
            instance id's one holder
 Cost       what a heartbeat touches is the size of its member's share, whatever the size of the group; where it changes
-           something, one sum over the counts of the group's topics as well
+           who is in it or what they want, one sum over the counts of the group's topics as well
 Reference  ConsumerGroup and ModernGroup in Apache Kafka
 """
 
@@ -77,6 +77,8 @@ class ConsumerGroup:
     """By how many resolved expressions, not members, a topic is matched."""
     homogeneous: bool = True
     """As of the last record about a member: an expression that is resolved or dropped later is not looked at again."""
+    regexes_moved: bool = False
+    """An expression was, so the next record about a member is to look, whatever it says."""
     assignors: Counter[str] = field(default_factory=Counter)
     classic_members: int = 0
     classic_protocols: Counter[str] = field(default_factory=Counter)
@@ -92,7 +94,7 @@ class ConsumerGroup:
     def state(self) -> GroupState:
         return group_state(
             members=len(self.members),
-            reconciled=self.stable_at[self.assignment_epoch],
+            reconciled=self.stable_at.get(self.assignment_epoch, 0),
             group_epoch=self.group_epoch,
             assignment_epoch=self.assignment_epoch,
         )
@@ -145,6 +147,7 @@ class ConsumerGroup:
 
     def set_current(self, member_id: str, current: CurrentAssignment | None) -> None:
         before = self.members.get(member_id)
+        is_new = before is None
         if before is None:
             if current is None:
                 return
@@ -156,7 +159,8 @@ class ConsumerGroup:
         self._move_partitions(before.current, after)
         self.members[member_id] = ConsumerMember(member_id, before.metadata, after)
         self.order.put(member_id)
-        self._renew_subscription_type()
+        if is_new or self.regexes_moved:
+            self._renew_subscription_type()
 
     def set_target(self, member_id: str, target: Target | None) -> None:
         if target is None:
@@ -165,6 +169,7 @@ class ConsumerGroup:
             self.targets[member_id] = target
 
     def set_resolved(self, regex: str, resolved: ResolvedRegex | None) -> None:
+        self.regexes_moved = True
         before = self.resolved.pop(regex, None)
         if before is not None:
             tally(self.regex_topics, before.topics, -1)
@@ -187,6 +192,7 @@ class ConsumerGroup:
 
     def _renew_subscription_type(self) -> None:
         self.homogeneous = self.subscriptions.is_homogeneous(len(self.members))
+        self.regexes_moved = False
 
     def _forget_instance(self, member: ConsumerMember) -> None:
         instance_id = member.metadata.instance_id
@@ -225,7 +231,7 @@ class ConsumerGroup:
 def tally(counter: Counter[Key], keys: Iterable[Key], by: int) -> None:
     """Keys that nobody counts any more disappear, because who iterates takes a key for a subscriber."""
     for key in keys:
-        count = counter[key] + by
+        count = counter.get(key, 0) + by
         if count:
             counter[key] = count
         else:
