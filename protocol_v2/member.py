@@ -372,9 +372,9 @@ def deadlines(memory: MemberMemory, now_ms: int) -> dict[TimerKey, int]:
 
 def offsets_at(memory: MemberMemory, now_ms: int) -> int | None:
     """When a commit or a fetch would go on by itself, if nothing comes before."""
-    found = None
-    if memory.auto_commit_at_ms is not None and memory.positions and memory.in_poll:
-        found = sooner(memory.auto_commit_at_ms, found, now_ms)
+    found = memory.auto_commit_at_ms
+    if found is None or found <= now_ms or not memory.positions or not memory.in_poll:
+        found = None
     if memory.coordinator_known:
         for pending in memory.commits:
             found = sooner(pending.retry_at_ms, found, now_ms)

@@ -61,7 +61,7 @@ def on_offset_fetch(turn: MemberTurn, sent: Sent, response: OffsetFetchResponse)
         fetch_failed(turn, fetch, how, group.error_code)
         return
     partitions = {(topic.name, one.partition_index): one for topic in group.topics for one in topic.partitions}
-    error = worst({one.error_code for one in partitions.values() if one.error_code is not Error.NONE})
+    error = worst({one.error_code for one in partitions.values()} - {Error.NONE})
     late = turn.now_ms + turn.config.retry_backoff_ms >= fetch.deadline_ms
     if error in (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.UNKNOWN_TOPIC_ID) and late:
         error = Error.NONE  # there is nothing to be found, then
@@ -86,9 +86,10 @@ def fetched(turn: MemberTurn, fetch: PendingFetch, found: dict[TopicPartition, i
     memory = turn.memory
     if memory.fetching is fetch:
         memory.fetching = None
-    offsets = {tp: offset for tp, offset in found.items() if tp in memory.owned and tp not in memory.positions}
+    owned, positions = memory.owned, memory.positions
+    offsets = {tp: offset for tp, offset in found.items() if tp in owned and tp not in positions}
     memory.looked_up |= offsets.keys()
-    memory.positions |= {tp: offset for tp, offset in offsets.items() if offset >= 0}
+    positions |= {tp: offset for tp, offset in offsets.items() if offset >= 0}
     if offsets:
         turn.tell(Fetched(offsets))
 
