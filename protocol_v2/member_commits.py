@@ -30,9 +30,11 @@ Then = Callable[[MemberTurn, CommitOutcome], None]
 
 
 def note_positions(memory: MemberMemory, positions: Offsets) -> None:
-    if not positions.keys() <= memory.owned:
-        positions = {tp: offset for tp, offset in positions.items() if tp in memory.owned}
+    """Of what is owned, as all that has a position is: only where one is new there is something to look for."""
+    known = len(memory.positions)
     memory.positions.update(positions)
+    if len(memory.positions) > known:
+        memory.positions = {tp: offset for tp, offset in memory.positions.items() if tp in memory.owned}
 
 
 def commit(
