@@ -58,7 +58,7 @@ from protocol_v2.member_connection import (
     on_request_timeout,
     request_deadline,
 )
-from protocol_v2.member_heartbeat import forget_what_was_sent, on_heartbeat, tick, tick_at
+from protocol_v2.member_heartbeat import forget_what_was_sent, on_heartbeat, tick
 from protocol_v2.member_membership import come_back, leave_group
 from protocol_v2.member_memory import MemberMemory, MemberTurn, Sent
 from protocol_v2.member_offsets import drive_fetch, on_offset_fetch, want_offsets
@@ -205,10 +205,10 @@ class Member:
         if self.memory.closed:
             return turn.effects
         take(turn, event)
-        settle(turn)
+        tick_ms = settle(turn)
         if self.memory.closing is not None:
             closed_if_done(turn)
-        set_timers(turn)
+        set_timers(turn, tick_ms)
         return turn.effects
 
 
@@ -268,8 +268,11 @@ def unsubscribe(turn: MemberTurn) -> None:
     leave_group(turn, callbacks=True)
 
 
-def settle(turn: MemberTurn) -> None:
-    """Whatever can be done now, until nothing more comes of it."""
+def settle(turn: MemberTurn) -> int | None:
+    """Whatever can be done now, until nothing more comes of it.
+
+    Returns when `tick` has something to do next, which nothing that follows it in the last round can move.
+    """
     memory = turn.memory
     if memory.auto_commit_at_ms is None:
         restart_auto_commit(turn)
@@ -277,16 +280,17 @@ def settle(turn: MemberTurn) -> None:
     deadline_ms = request_deadline(memory) if memory.in_flight else None
     if deadline_ms is not None and deadline_ms <= turn.now_ms:
         on_request_timeout(turn)
-    effects, done = turn.effects, -1
+    effects, done, tick_ms = turn.effects, -1, None
     while done != len(effects):
         done = len(effects)
         if may_pass(memory):
             poll_pass(turn)
-        background_pass(turn)
+        tick_ms = background_pass(turn)
         if memory.queue or memory.batch or memory.thrown is not None or memory.unsubscribing:
             serve(turn)
         elif len(effects) == done + 1 and isinstance(effects[done], Send):
-            return  # nothing more comes of a request before its answer
+            break  # nothing more comes of a request before its answer
+    return tick_ms
 
 
 def may_pass(memory: MemberMemory) -> bool:
@@ -311,7 +315,7 @@ def poll_pass(turn: MemberTurn) -> None:
         want_offsets(turn)
 
 
-def background_pass(turn: MemberTurn) -> None:
+def background_pass(turn: MemberTurn) -> int | None:
     """Most rounds have little to do: what there is none of is not asked about."""
     memory = turn.memory
     if not memory.coordinator_known:
@@ -320,9 +324,10 @@ def background_pass(turn: MemberTurn) -> None:
         drive_commits(turn)
     if memory.fetching is not None:
         drive_fetch(turn)
-    tick(turn)
+    tick_ms = tick(turn)
     if memory.state is RECONCILING:
         maybe_reconcile(turn, in_poll=False)
+    return tick_ms
 
 
 # Timers: a deadline that moved is set anew, one that is gone is cancelled
@@ -338,9 +343,9 @@ TICK, REQUEST, LOOKUP, OFFSETS, METADATA, CLOSE = (
 )
 
 
-def set_timers(turn: MemberTurn) -> None:
+def set_timers(turn: MemberTurn, tick_ms: int | None) -> None:
     memory, now_ms = turn.memory, turn.now_ms
-    wanted, armed = {} if memory.closed else deadlines(memory, now_ms), memory.armed
+    wanted, armed = {} if memory.closed else deadlines(memory, now_ms, tick_ms), memory.armed
     if wanted == armed:
         return
     for key in list(armed):
@@ -353,9 +358,9 @@ def set_timers(turn: MemberTurn) -> None:
             turn.effects.append(SetTimer(key, at_ms - now_ms if at_ms > now_ms else 0))
 
 
-def deadlines(memory: MemberMemory, now_ms: int) -> dict[TimerKey, int]:
+def deadlines(memory: MemberMemory, now_ms: int, tick_ms: int | None) -> dict[TimerKey, int]:
     found: dict[TimerKey, int] = {}
-    if (tick_ms := tick_at(memory)) is not None:
+    if tick_ms is not None:
         found[TICK] = tick_ms
     if memory.in_flight and (request_ms := request_deadline(memory)) is not None:
         found[REQUEST] = request_ms

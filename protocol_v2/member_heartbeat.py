@@ -21,7 +21,7 @@ from protocol_v2.member_errors import Reaction, reaction
 from protocol_v2.member_membership import expire, fail, fence, leave_done, left, skip_leave
 from protocol_v2.member_memory import NOWHERE, MemberMemory, MemberTurn, QueuedError, Sent, SentFields
 from protocol_v2.member_reconciliation import receive
-from protocol_v2.member_states import AT_ONCE, IN_GROUP, NOT_IN_GROUP, MemberEvent, MemberState
+from protocol_v2.member_states import HURRIED, IN_GROUP, NOT_IN_GROUP, MemberEvent, MemberState
 from protocol_v2.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -45,28 +45,30 @@ def tick_at(memory: MemberMemory) -> int | None:
 
 def next_heartbeat_at(memory: MemberMemory) -> int:
     due_ms, retry_at_ms = memory.heartbeats.due_ms, memory.heartbeats.retry_at_ms
-    if memory.state not in AT_ONCE and memory.state is not MemberState.LEAVING:
-        return due_ms if due_ms > retry_at_ms else retry_at_ms
-    return 0 if memory.config.quirks_of_java else retry_at_ms
+    if memory.state in HURRIED:
+        return 0 if memory.config.quirks_of_java else retry_at_ms
+    return due_ms if due_ms > retry_at_ms else retry_at_ms
 
 
-def tick(turn: MemberTurn) -> None:
+def tick(turn: MemberTurn) -> int | None:
+    """Returns when it has something to do next."""
     memory = turn.memory
     if memory.state is MemberState.LEAVING:
         leave(turn)
-        return
+        return tick_at(memory)
     due_ms = tick_at(memory)
     if due_ms is None or turn.now_ms < due_ms:
-        return
+        return due_ms
     if memory.state in IN_GROUP and turn.now_ms >= memory.poll_at_ms and not memory.in_poll:
         expire(turn, lambda turn: send(turn, unheard=True))
         memory.heartbeats.forgive()
         forget_what_was_sent(memory)
-        return
+        return tick_at(memory)
     send(turn)
     if memory.state is MemberState.ACKNOWLEDGING:
         reached = memory.current == memory.target
         turn.move(MemberEvent.ACKNOWLEDGED if reached else MemberEvent.ACKNOWLEDGED_OLD)
+    return tick_at(memory)
 
 
 def leave(turn: MemberTurn) -> None:

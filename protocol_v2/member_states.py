@@ -78,6 +78,7 @@ NOT_IN_GROUP = frozenset((UNSUBSCRIBED, FENCED, FATAL, STALE))
 """These send nothing."""
 AT_ONCE = (JOINING, ACKNOWLEDGING)
 """These do not wait for the heartbeat interval."""
+HURRIED = frozenset((*AT_ONCE, LEAVING))
 
 MEMBER_TRANSITIONS: dict[tuple[MemberState, MemberEvent], MemberState] = {
     (UNSUBSCRIBED, MemberEvent.SUBSCRIBED): JOINING,
