@@ -138,7 +138,7 @@ class Member:
         memory = self.memory
         kept = memory.owned - memory.pending_revocation if memory.pending_revocation else memory.owned
         topics = memory.subscribed.topics
-        if memory.subscribed.pattern is not None or topics.issuperset([topic for topic, _ in kept]):
+        if memory.subscribed.pattern is not None or topics >= memory.owned_topics:
             return kept
         return frozenset(tp for tp in kept if tp[0] in topics)
 
@@ -278,9 +278,10 @@ def settle(turn: MemberTurn) -> None:
     memory = turn.memory
     while memory.inbox and memory.listening:
         hear(turn, memory.inbox.pop(0))
-    deadline_ms = request_deadline(memory) if memory.in_flight else None
-    if deadline_ms is not None and deadline_ms <= turn.now_ms:
-        on_request_timeout(turn)
+    if memory.armed.get(REQUEST, 0) <= turn.now_ms:  # otherwise its timer is still to come
+        deadline_ms = request_deadline(memory)
+        if deadline_ms is not None and deadline_ms <= turn.now_ms:
+            on_request_timeout(turn)
     tick(turn)
     if memory.sync_commit is not None:
         drive_sync_commit(turn)
@@ -353,9 +354,9 @@ def deadlines(memory: MemberMemory, now_ms: int) -> dict[TimerKey, int]:
     found: dict[TimerKey, int] = {}
     if (tick_ms := tick_at(memory)) is not None:
         found[TICK] = tick_ms
-    if memory.in_flight and (request_ms := request_deadline(memory)) is not None:
+    if (request_ms := request_deadline(memory)) is not None:
         found[REQUEST] = request_ms
-    if (poll_ms := first_after(now_ms, poll_deadlines(memory))) is not None:
+    if memory.in_poll and (poll_ms := first_after(now_ms, poll_deadlines(memory))) is not None:
         found[POLL] = poll_ms
     if memory.sync_commit is not None and (commit_ms := first_after(now_ms, commit_deadlines(memory))) is not None:
         found[COMMIT] = commit_ms
@@ -375,7 +376,7 @@ def first_after(now_ms: int, deadlines: list[int]) -> int | None:
 
 def poll_deadlines(memory: MemberMemory) -> list[int]:
     """When poll() would go on by itself, if nothing comes before."""
-    if not memory.in_poll or not memory.subscribed.active:
+    if not memory.subscribed.active:
         return []
     if not memory.coordinator_known:
         return [memory.lookup_at_ms]

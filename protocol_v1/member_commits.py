@@ -18,9 +18,10 @@ from protocol_v1.messages import OffsetCommitRequest, OffsetCommitRequestPartiti
 
 
 def note_positions(memory: MemberMemory, positions: Offsets) -> None:
-    if not positions.keys() <= memory.owned:
-        positions = {tp: offset for tp, offset in positions.items() if tp in memory.owned}
-    memory.positions.update(positions)
+    noted = {**memory.positions, **positions}
+    if len(noted) > len(memory.positions):  # otherwise they are all of partitions that had one, which are owned
+        noted = {tp: offset for tp, offset in noted.items() if tp in memory.owned}
+    memory.positions = noted
 
 
 def commit_async(turn: MemberTurn, offsets: Offsets, by: str) -> PendingCommit:
@@ -56,11 +57,9 @@ def send_commit(turn: MemberTurn, commit: PendingCommit) -> None:
 
 def commit_topics(offsets: Offsets) -> tuple[OffsetCommitRequestTopic, ...]:
     found: dict[str, list[OffsetCommitRequestPartition]] = {}
-    for name, index in sorted(offsets):
-        one = OffsetCommitRequestPartition(
-            partition_index=index, committed_offset=offsets[name, index], committed_metadata=""
-        )
-        found.setdefault(name, []).append(one)
+    for tp in sorted(offsets):
+        name, index = tp
+        found.setdefault(name, []).append(OffsetCommitRequestPartition(index, offsets[tp], committed_metadata=""))
     return tuple([OffsetCommitRequestTopic(name=name, partitions=tuple(found[name])) for name in found])
 
 

@@ -35,7 +35,7 @@ def tick_at(memory: MemberMemory) -> int | None:
         return memory.lookup_tick_at_ms
     session_at_ms, heartbeat_at_ms = memory.session_at_ms, memory.heartbeat_at_ms
     due_ms = heartbeat_at_ms if heartbeat_at_ms < session_at_ms else session_at_ms
-    return due_ms if memory.in_poll or due_ms < memory.poll_at_ms else memory.poll_at_ms
+    return due_ms if due_ms < memory.poll_at_ms or memory.in_poll else memory.poll_at_ms
 
 
 def tick(turn: MemberTurn) -> None:

@@ -135,6 +135,7 @@ class MemberMemory:
     is_leader: bool = False
 
     owned: frozenset[TopicPartition] = frozenset()
+    owned_topics: frozenset[str] = frozenset()
     pending_revocation: frozenset[TopicPartition] = frozenset()
     positions: dict[TopicPartition, int] = field(default_factory=dict)
     looked_up: set[TopicPartition] = field(default_factory=set)
@@ -182,8 +183,7 @@ class MemberMemory:
     @property
     def listening(self) -> bool:
         """Java's client reads the network in poll(), in blocking calls, and on the heartbeat thread while it runs."""
-        waits = self.in_poll or self.sync_commit is not None or self.closing is not None
-        return waits or self.state in HEARTBEATING
+        return self.state in HEARTBEATING or self.in_poll or self.sync_commit is not None or self.closing is not None
 
 
 class MemberTurn:
@@ -264,6 +264,7 @@ class MemberTurn:
         """Positions of partitions that stay survive; who comes new starts from its committed offset."""
         memory = self.memory
         memory.owned = frozenset(partitions)
+        memory.owned_topics = frozenset([topic for topic, _ in memory.owned])
         memory.pending_revocation = frozenset()
         memory.looked_up &= memory.owned
         memory.positions = {tp: offset for tp, offset in memory.positions.items() if tp in memory.owned}
