@@ -143,12 +143,12 @@ class _Claims:
 
     def __init__(self, work: _Work) -> None:
         layout = work.group.layout
+        self.numbers = [claimed_numbers(layout, member) if member.owned else () for member in work.members]
         self.owner = previous_owners(layout, work.members)
         self.by = [NOBODY] * layout.total
-        for index, member in enumerate(work.members):
-            if member.owned:
-                for number in claimed_numbers(layout, member):
-                    self.by[number] = index if self.by[number] in (NOBODY, index) else SEVERAL
+        for index, numbers in enumerate(self.numbers):
+            for number in numbers:
+                self.by[number] = index if self.by[number] in (NOBODY, index) else SEVERAL
         self.home = [
             owner if owner != NOBODY and pool != NOBODY and work.class_of[owner] in work.pools[pool] else NOBODY
             for owner, pool in zip(self.owner, work.pool_of, strict=True)
@@ -173,7 +173,7 @@ def _by_count(work: _Work, claims: _Claims) -> list[Sequence[int]]:
     topics = tuple(name for name in group.layout.names if name in subscribed)
     members = {}
     for index in readers:
-        owned = Share(group.layout, claimed_numbers(group.layout, work.members[index]))
+        owned = Share(group.layout, claims.numbers[index])
         members[work.ids[index]] = replace(work.members[index], topics=topics, owned=owned)
     answer = CooperativeStickyAssignor().assign(group.with_members(members))
     for index in readers:

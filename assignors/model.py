@@ -11,7 +11,7 @@ Start at   Group, then Assignment
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from types import MappingProxyType
@@ -185,6 +185,9 @@ class Share(Mapping[str, Sequence[int]]):
 
     def __len__(self) -> int:
         return len(self._mapping())
+
+    def items(self) -> ItemsView[str, Sequence[int]]:
+        return self._mapping().items()
 
     def __bool__(self) -> bool:
         return bool(self.numbers)

@@ -138,10 +138,12 @@ class Reader:
         return piece
 
     def int16(self) -> int:
-        return int(INT16.unpack(self.take(2))[0])
+        number: int = INT16.unpack(self.take(2))[0]
+        return number
 
     def int32(self) -> int:
-        return int(INT32.unpack(self.take(4))[0])
+        number: int = INT32.unpack(self.take(4))[0]
+        return number
 
     def version(self) -> int:
         version = self.int16()

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from protocol_v1.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
-from protocol_v1.errors import Error, MalformedBytes
+from protocol_v1.errors import NONE, Error, MalformedBytes
 from protocol_v1.hash_order import HashOrder, in_hash_order
 from protocol_v1.messages import JoinGroupRequest, Protocol, SyncGroupRequest
 from protocol_v1.states import State
@@ -123,7 +123,7 @@ class ClassicGroup:
                 return Error.UNKNOWN_MEMBER_ID
             if holder != member_id:
                 return Error.FENCED_INSTANCE_ID
-        return Error.NONE if member_id in self.members else Error.UNKNOWN_MEMBER_ID
+        return NONE if member_id in self.members else Error.UNKNOWN_MEMBER_ID
 
     def add(self, member: ClassicMember, protocol_type: str) -> None:
         if not self.members:
@@ -160,8 +160,10 @@ class ClassicGroup:
     def store(
         self, member: ClassicMember, protocols: tuple[Protocol, ...], rebalance_timeout_ms: int, session_timeout_ms: int
     ) -> None:
-        self.supported.subtract(protocol.name for protocol in member.protocols)
-        self.supported.update(protocol.name for protocol in protocols)
+        for protocol in member.protocols:
+            self.supported[protocol.name] -= 1
+        for protocol in protocols:
+            self.supported[protocol.name] += 1
         member.protocols = protocols
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms

@@ -9,7 +9,7 @@ Start at   join_group
 
 from __future__ import annotations
 
-from protocol_v1.errors import Error
+from protocol_v1.errors import NONE, Error
 from protocol_v1.group import ClassicGroup, ClassicMember, rebalance_timeout_of
 from protocol_v1.messages import JoinGroupRequest, JoinGroupResponse
 from protocol_v1.rebalance import current_generation, rebalance_or_complete
@@ -24,9 +24,9 @@ MEMBER_ID_REQUIRED_SINCE = 4
 def join_group(turn: Turn, request: JoinGroupRequest) -> None:
     error = check_form(turn, request)
     group = turn.shard.groups.get(request.group_id)
-    if error is Error.NONE and group is None and request.member_id:
+    if error is NONE and group is None and request.member_id:
         error = Error.UNKNOWN_MEMBER_ID
-    if error is not Error.NONE:
+    if error is not NONE:
         refuse(turn, request, error)
         return
     if group is None:
@@ -41,7 +41,7 @@ def check_form(turn: Turn, request: JoinGroupRequest) -> Error:
         return Error.INVALID_GROUP_ID
     if not config.group_min_session_timeout_ms <= request.session_timeout_ms <= config.group_max_session_timeout_ms:
         return Error.INVALID_SESSION_TIMEOUT
-    return Error.NONE
+    return NONE
 
 
 def refuse(turn: Turn, request: JoinGroupRequest, error: Error, member_id: str | None = None) -> None:
@@ -77,7 +77,7 @@ def join_existing_group(turn: Turn, group: ClassicGroup, request: JoinGroupReque
             refuse(turn, request, Error.UNKNOWN_SERVER_ERROR, member_id="")
     else:
         error = group.check_member(request.member_id, request.group_instance_id)
-        if error is Error.NONE:
+        if error is NONE:
             rejoin(turn, group, group.members[request.member_id], request)
         else:
             refuse(turn, request, error)

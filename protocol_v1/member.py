@@ -54,7 +54,7 @@ from protocol_v1.member_join import assign, join_loop, on_join, on_sync, rejoin_
 from protocol_v1.member_leave import close, closed_if_done, unsubscribe
 from protocol_v1.member_memory import Generation, MemberMemory, MemberTurn, Sent, SyncCommit
 from protocol_v1.member_offsets import drive_sync_commit, fetch_offsets, on_offset_commit, on_offset_fetch
-from protocol_v1.member_states import MemberState
+from protocol_v1.member_states import STABLE, MemberState
 from protocol_v1.member_subscription import Subscribed
 from protocol_v1.messages import (
     HeartbeatRequest,
@@ -138,7 +138,7 @@ class Member:
         memory = self.memory
         kept = memory.owned - memory.pending_revocation if memory.pending_revocation else memory.owned
         topics = memory.subscribed.topics
-        if memory.subscribed.pattern is not None or topics >= memory.owned_topics:
+        if memory.subscribed.pattern is not None or topics.issuperset(memory.owned_by_topic):
             return kept
         return frozenset(tp for tp in kept if tp[0] in topics)
 
@@ -189,10 +189,11 @@ class Member:
     def settled(self) -> bool:
         """In a generation, with nothing on its mind but heartbeats and commits."""
         memory = self.memory
-        busy = memory.then is not None or memory.join is not None or memory.rejoin_needed or memory.closing is not None
+        if memory.state is not STABLE or memory.then is not None or memory.join is not None or memory.rejoin_needed:
+            return False
         asks = memory.fetching is not None or not memory.coordinator_known
         blind = asks or memory.subscribed.snapshot.version < memory.subscribed.version
-        return memory.state is MemberState.STABLE and not busy and not blind
+        return not blind and memory.closing is None
 
     def note(self, positions: Offsets) -> None:
         """How far the application is, as a poll() would tell: for a driver that commits in a settled member's stead."""

@@ -9,9 +9,7 @@ Start at   commit_async
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from protocol_v1.effects.member import CommitOutcome, Committed, Offsets, TopicPartition
+from protocol_v1.effects.member import CommitOutcome, Committed, Offsets
 from protocol_v1.member_memory import MemberMemory, MemberTurn, PendingCommit
 from protocol_v1.member_states import REBALANCING, MemberState
 from protocol_v1.messages import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
@@ -61,13 +59,6 @@ def commit_topics(offsets: Offsets) -> tuple[OffsetCommitRequestTopic, ...]:
         name, index = tp
         found.setdefault(name, []).append(OffsetCommitRequestPartition(index, offsets[tp], committed_metadata=""))
     return tuple([OffsetCommitRequestTopic(name=name, partitions=tuple(found[name])) for name in found])
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, tuple[int, ...]]:
-    found: dict[str, list[int]] = {}
-    for name, index in sorted(partitions):
-        found.setdefault(name, []).append(index)
-    return {name: tuple(indexes) for name, indexes in found.items()}
 
 
 def commit_over(turn: MemberTurn, commit: PendingCommit, outcome: CommitOutcome) -> None:

@@ -10,7 +10,7 @@ Start at   tick, tick_at
 from __future__ import annotations
 
 from protocol_v1.effects.member import Cause, CloseOption
-from protocol_v1.errors import Error
+from protocol_v1.errors import NONE
 from protocol_v1.member_connection import coordinator_unknown, heartbeat_failed
 from protocol_v1.member_errors import Reaction, reaction
 from protocol_v1.member_leave import leave
@@ -84,7 +84,7 @@ RESETS = {
 def on_heartbeat(turn: MemberTurn, sent: Sent, response: HeartbeatResponse) -> None:
     memory, error = turn.memory, response.error_code
     how = reaction(HeartbeatRequest, error)
-    if error is Error.NONE or (how in RESETS and memory.generation != sent.generation):
+    if error is NONE or (how in RESETS and memory.generation != sent.generation):
         heartbeat_received(turn)  # an error about a generation that is over means nothing
     elif how is Reaction.REJOIN:
         heartbeat_received(turn)

@@ -13,8 +13,7 @@ from __future__ import annotations
 from assignors.interface import AssignorError, RebalanceProtocol, Received
 from protocol_v1.consumer_protocol import PROTOCOL_TYPE, Subscription, decode_assignment, encode_subscription
 from protocol_v1.effects.member import Callback, Cause, RejoinNeeded, RequestMetadata, TopicPartition
-from protocol_v1.errors import Error, MalformedBytes
-from protocol_v1.member_commits import by_topic
+from protocol_v1.errors import NONE, Error, MalformedBytes
 from protocol_v1.member_connection import coordinator_ready, coordinator_unknown, fail_join, join_failure
 from protocol_v1.member_errors import Reaction, reaction
 from protocol_v1.member_heartbeat import RESETS, restart_deadlines
@@ -118,8 +117,7 @@ def send_join(turn: MemberTurn) -> Join | None:
 
 def protocols(turn: MemberTurn) -> tuple[Protocol, ...]:
     memory = turn.memory
-    topics = memory.subscribed.topics
-    owned = by_topic(memory.owned)
+    topics, owned = memory.subscribed.topics, memory.owned_by_topic
 
     def entry(name: str) -> Protocol:
         user_data = getattr(memory.assignors[name], "subscription_user_data", None)
@@ -137,7 +135,7 @@ def protocols(turn: MemberTurn) -> tuple[Protocol, ...]:
 
 def on_join(turn: MemberTurn, sent: Sent, response: JoinGroupResponse) -> None:
     memory, error = turn.memory, response.error_code
-    if error is not Error.NONE:
+    if error is not NONE:
         join_refused(turn, sent, response)
     elif response.protocol_type not in (None, PROTOCOL_TYPE):
         fail_join(turn, join_failure(Error.INCONSISTENT_GROUP_PROTOCOL))
@@ -241,7 +239,7 @@ def send_sync(turn: MemberTurn, assignments: tuple[SyncGroupRequestAssignment, .
 
 def on_sync(turn: MemberTurn, sent: Sent, response: SyncGroupResponse) -> None:
     memory, error = turn.memory, response.error_code
-    if error is not Error.NONE:
+    if error is not NONE:
         how = reaction(SyncGroupRequest, error)
         if how in RESETS and memory.generation == sent.generation:
             turn.reset_on_error(RESETS[how], error, "SYNC_GROUP")
@@ -278,7 +276,7 @@ def complete(turn: MemberTurn, data: bytes) -> bool:
         turn.throw(None, str(error))
         return False
     assigned = frozenset(flat(received.assigned_partitions))
-    if not all(subscribed.accepts(topic) for topic, _ in assigned):
+    if not all(subscribed.accepts(topic) for topic, given in received.assigned_partitions.items() if given):
         turn.request_rejoin("received assignment does not match the current subscription", Cause.FOREIGN_ASSIGNMENT)
         exchange_over(turn)
         return True
@@ -305,10 +303,10 @@ def take_over(
         if unseen:
             subscribed.topics |= unseen
             subscribed.joined = (subscribed.joined or frozenset()) | unseen
-    error = error or tell_assignor(turn, Received(by_topic(assigned), user_data))
     memory.auto_commit_at_ms = turn.now_ms + turn.config.auto_commit_interval_ms
     added = assigned - memory.owned
     turn.own(assigned)
+    error = error or tell_assignor(turn, Received(memory.owned_by_topic, user_data))
 
     def done(turn: MemberTurn, later: str | None) -> None:
         if error or later:

@@ -135,7 +135,7 @@ class MemberMemory:
     is_leader: bool = False
 
     owned: frozenset[TopicPartition] = frozenset()
-    owned_topics: frozenset[str] = frozenset()
+    owned_by_topic: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     pending_revocation: frozenset[TopicPartition] = frozenset()
     positions: dict[TopicPartition, int] = field(default_factory=dict)
     looked_up: set[TopicPartition] = field(default_factory=set)
@@ -186,6 +186,13 @@ class MemberMemory:
         return self.state in HEARTBEATING or self.in_poll or self.sync_commit is not None or self.closing is not None
 
 
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, tuple[int, ...]]:
+    found: dict[str, list[int]] = {}
+    for name, index in sorted(partitions):
+        found.setdefault(name, []).append(index)
+    return {name: tuple(indexes) for name, indexes in found.items()}
+
+
 class MemberTurn:
     __slots__ = ("config", "effects", "memory", "now_ms")
 
@@ -202,7 +209,7 @@ class MemberTurn:
 
     def header(self) -> Header:
         self.memory.correlation_id += 1
-        return Header(correlation_id=self.memory.correlation_id, client_id=self.config.client_id)
+        return {"correlation_id": self.memory.correlation_id, "client_id": self.config.client_id}
 
     def send(self, request: Request, timeout_ms: int | None = None, commit: PendingCommit | None = None) -> None:
         deadline_ms = self.now_ms + (self.config.request_timeout_ms if timeout_ms is None else timeout_ms)
@@ -262,10 +269,11 @@ class MemberTurn:
 
     def own(self, partitions: Iterable[TopicPartition]) -> None:
         """Positions of partitions that stay survive; who comes new starts from its committed offset."""
-        memory = self.memory
-        memory.owned = frozenset(partitions)
-        memory.owned_topics = frozenset([topic for topic, _ in memory.owned])
+        memory, owned = self.memory, frozenset(partitions)
         memory.pending_revocation = frozenset()
+        if owned == memory.owned:
+            return
+        memory.owned, memory.owned_by_topic = owned, by_topic(owned)
         memory.looked_up &= memory.owned
         memory.positions = {tp: offset for tp, offset in memory.positions.items() if tp in memory.owned}
 

@@ -9,11 +9,11 @@ Start at   on_offset_commit, drive_sync_commit, fetch_offsets
 from __future__ import annotations
 
 from protocol_v1.effects.member import Cause, CommitOutcome, Committed, Fetched, TopicPartition
-from protocol_v1.errors import Error
-from protocol_v1.member_commits import by_topic, commit_over, send_commit
+from protocol_v1.errors import NONE, Error
+from protocol_v1.member_commits import commit_over, send_commit
 from protocol_v1.member_connection import coordinator_ready, coordinator_unknown
 from protocol_v1.member_errors import Reaction, reaction
-from protocol_v1.member_memory import MemberTurn, PendingCommit, Sent
+from protocol_v1.member_memory import MemberTurn, PendingCommit, Sent, by_topic
 from protocol_v1.member_states import MemberEvent, MemberState
 from protocol_v1.messages import (
     OffsetCommitRequest,
@@ -33,11 +33,10 @@ def on_offset_commit(turn: MemberTurn, sent: Sent, response: OffsetCommitRespons
 def commit_outcome(turn: MemberTurn, sent: Sent, response: OffsetCommitResponse) -> CommitOutcome:
     """The first partition with an error speaks for all; only a topic that is forbidden waits for the others."""
     outcome = CommitOutcome.DONE
-    none = Error.NONE
     for topic in response.topics:
         for partition in topic.partitions:
             error = partition.error_code
-            if error is none:
+            if error is NONE:
                 continue
             if reaction(OffsetCommitRequest, error) is not Reaction.UNAUTHORIZED:
                 return commit_error(turn, sent, error)
@@ -105,8 +104,9 @@ def fetch_offsets(turn: MemberTurn) -> None:
         memory.in_flight.pop(memory.fetching[0], None)
         memory.fetching = None
     if missing and memory.fetching is None and turn.now_ms >= memory.fetch_at_ms:
+        named = memory.owned_by_topic if missing == memory.owned else by_topic(missing)
         topics = tuple(
-            OffsetFetchRequestTopic(name=name, partition_indexes=indexes) for name, indexes in by_topic(missing).items()
+            [OffsetFetchRequestTopic(name=name, partition_indexes=indexes) for name, indexes in named.items()]
         )
         group = OffsetFetchRequestGroup(group_id=turn.config.group_id, topics=topics)
         request = OffsetFetchRequest(groups=(group,), require_stable=True, **turn.header())
@@ -118,17 +118,17 @@ def on_offset_fetch(turn: MemberTurn, sent: Sent, response: OffsetFetchResponse)
     memory = turn.memory
     memory.fetching = None
     group = response.groups[0]
-    found: dict[TopicPartition, int] = {}
-    errors = [group.error_code]
+    error = group.error_code
+    offsets: dict[TopicPartition, int] = {}
     for topic in group.topics:
         for partition in topic.partitions:
-            found[topic.name, partition.partition_index] = partition.committed_offset
-            errors.append(partition.error_code)
-    error = next((error for error in errors if error is not Error.NONE), Error.NONE)
-    if error is not Error.NONE:
+            error = error or partition.error_code
+            tp = topic.name, partition.partition_index
+            if tp in memory.owned and tp not in memory.positions:
+                offsets[tp] = partition.committed_offset
+    if error is not NONE:
         fetch_failed(turn, error)
         return
-    offsets = {tp: offset for tp, offset in found.items() if tp in memory.owned and tp not in memory.positions}
     memory.looked_up |= offsets.keys()
     memory.positions |= {tp: offset for tp, offset in offsets.items() if offset >= 0}
     if offsets:

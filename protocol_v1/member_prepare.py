@@ -28,10 +28,8 @@ def prepare(turn: MemberTurn) -> bool:
             give_up(turn, Callback.LOST, memory.owned)
     elif memory.protocol is RebalanceProtocol.EAGER:
         give_up(turn, Callback.REVOKED, memory.owned)
-    else:
-        unsubscribed = frozenset(tp for tp in memory.owned if tp[0] not in memory.subscribed.topics)
-        if unsubscribed:
-            give_up(turn, Callback.REVOKED, unsubscribed)
+    elif unsubscribed := memory.owned_by_topic.keys() - memory.subscribed.topics:
+        give_up(turn, Callback.REVOKED, frozenset(tp for tp in memory.owned if tp[0] in unsubscribed))
     if memory.then is not None:
         return False
     prepared(turn)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from protocol_v1.errors import Error, append_error
+from protocol_v1.errors import NONE, Error, append_error
 from protocol_v1.group import ClassicGroup
 from protocol_v1.messages import (
     OffsetCommitRequest,
@@ -38,9 +38,6 @@ TOPIC_IDS_SINCE = 10
 ONE_ERROR_PER_GROUP_SINCE = 2
 MANY_GROUPS_SINCE = 8
 
-NONE = Error.NONE
-"""Under a name of its own, for what is asked of every partition."""
-
 Results = dict[str, list[OffsetCommitResponsePartition]]
 Wanted = list[tuple[str, OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition]]
 
@@ -62,7 +59,7 @@ def offset_commit(turn: Turn, request: OffsetCommitRequest) -> None:
         return
     group = turn.shard.groups.get(request.group_id)
     error = check_commit(group, request)
-    if error is not Error.NONE:
+    if error is not NONE:
         for name, refused in wanted:
             add_result(results, name, refused.partition_index, error)
         turn.reply(request, commit_response(results))
@@ -103,11 +100,11 @@ def check_commit(group: ClassicGroup | None, request: OffsetCommitRequest) -> Er
     """The current generation may commit in Stable and, so that members can commit before they rejoin, in Preparing."""
     generation_id = request.generation_id_or_member_epoch
     if generation_id < 0 and (group is None or group.state is State.EMPTY):
-        return Error.NONE
+        return NONE
     if group is None:
         return Error.GROUP_ID_NOT_FOUND if request.version >= UNKNOWN_GROUP_SINCE else Error.ILLEGAL_GENERATION
     error = group.check_member(request.member_id, request.group_instance_id)
-    if error is not Error.NONE:
+    if error is not NONE:
         return error
     if generation_id != group.generation_id:
         return Error.ILLEGAL_GENERATION
@@ -146,8 +143,9 @@ def store_offsets(
                 apply_offset(turn.shard.image, record)
         if created is not None and records:
             turn.settle_birth(created, error)
+        refused = append_error(error)
         for (name, partition), result in zip(wanted, accepted, strict=True):
-            add_result(results, name, partition.partition_index, result if error is Error.NONE else append_error(error))
+            add_result(results, name, partition.partition_index, refused or result)
         answer(turn)
 
     if records:
@@ -194,7 +192,7 @@ def offset_fetch(turn: Turn, request: OffsetFetchRequest) -> None:
     if request.require_stable:
         turn.when_durable(durable)
     else:
-        durable(turn, Error.NONE)
+        durable(turn, NONE)
 
 
 def fetch_error(error: Error) -> Error:
@@ -204,7 +202,7 @@ def fetch_error(error: Error) -> Error:
 
 
 def fetch_response(turn: Turn, request: OffsetFetchRequest, error: Error) -> OffsetFetchResponse:
-    if error is not Error.NONE:
+    if error is not NONE:
         return refused_fetch(request, error)
     if request.version >= MANY_GROUPS_SINCE:
         groups = (known_and_unknown(turn, group, request) for group in request.groups)

@@ -5,7 +5,7 @@ Reference  classicGroupHeartbeat, expireClassicGroupMemberHeartbeat in Apache Ka
 
 from __future__ import annotations
 
-from protocol_v1.errors import Error, append_error
+from protocol_v1.errors import NONE, Error, append_error
 from protocol_v1.group import ClassicGroup
 from protocol_v1.messages import HeartbeatRequest, HeartbeatResponse
 from protocol_v1.rebalance import complete_join, prepare_rebalance, remove_member
@@ -16,16 +16,16 @@ from protocol_v1.states import Event, State
 def heartbeat(turn: Turn, request: HeartbeatRequest) -> None:
     group = turn.shard.groups.get(request.group_id)
     error = check(group, request)
-    if error is not Error.NONE:
+    if error is not NONE:
         turn.reply(request, HeartbeatResponse(error_code=error))
         return
     assert group is not None
     turn.restart_session(group, group.members[request.member_id])
     rebalancing = group.state is State.PREPARING_REBALANCE
-    answer = Error.REBALANCE_IN_PROGRESS if rebalancing else Error.NONE
+    answer = Error.REBALANCE_IN_PROGRESS if rebalancing else NONE
 
     def durable(turn: Turn, error: Error) -> None:
-        turn.reply(request, HeartbeatResponse(error_code=answer if error is Error.NONE else append_error(error)))
+        turn.reply(request, HeartbeatResponse(error_code=answer if error is NONE else append_error(error)))
 
     turn.when_durable(durable)
 
@@ -36,7 +36,7 @@ def check(group: ClassicGroup | None, request: HeartbeatRequest) -> Error:
     if group is None:
         return Error.UNKNOWN_MEMBER_ID
     error = group.check_member(request.member_id, request.group_instance_id)
-    if error is Error.NONE and request.generation_id != group.generation_id:
+    if error is NONE and request.generation_id != group.generation_id:
         return Error.ILLEGAL_GENERATION
     return error
 

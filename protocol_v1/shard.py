@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from protocol_v1.config import CoordinatorConfig
 from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
-from protocol_v1.errors import Error, append_error
+from protocol_v1.errors import NONE, Error, append_error
 from protocol_v1.group import ClassicGroup, ClassicMember
 from protocol_v1.messages import JoinGroupResponse, Request, Response
 from protocol_v1.records import Image, Record
@@ -82,7 +82,7 @@ class Turn:
     def when_durable(self, done: Done) -> None:
         """Kafka holds back the result of a write until all that was written before it is durable."""
         if not self.shard.pending:
-            done(self, Error.NONE)
+            done(self, NONE)
         else:
             self.shard.pending[next(reversed(self.shard.pending))].waiting.append(done)
 
@@ -116,7 +116,7 @@ class Turn:
 
     def settle_birth(self, group: ClassicGroup, error: Error) -> None:
         """The first record of a group that came into being with a request is durable, or it is not."""
-        if error in (Error.NONE, Error.REQUEST_TIMED_OUT):
+        if error in (NONE, Error.REQUEST_TIMED_OUT):
             # What timed out may become durable yet, and later records may already lie behind it: the group stays.
             group.durable = True
         elif self.shard.groups.get(group.group_id) is group:

@@ -7,7 +7,7 @@ Start at   sync_group
 
 from __future__ import annotations
 
-from protocol_v1.errors import Error, append_error
+from protocol_v1.errors import NONE, Error, append_error
 from protocol_v1.group import ClassicGroup, ClassicMember
 from protocol_v1.messages import SyncGroupRequest, SyncGroupResponse
 from protocol_v1.rebalance import answer_sync, prepare_rebalance, reset_assignments
@@ -21,7 +21,7 @@ PROTOCOL_MANDATORY_SINCE = 5
 def sync_group(turn: Turn, request: SyncGroupRequest) -> None:
     group = turn.shard.groups.get(request.group_id)
     error = check(group, request)
-    if error is not Error.NONE:
+    if error is not NONE:
         turn.reply(request, SyncGroupResponse(error_code=error))
         return
     assert group is not None
@@ -46,7 +46,7 @@ def check(group: ClassicGroup | None, request: SyncGroupRequest) -> Error:
     if group is None:
         return Error.UNKNOWN_MEMBER_ID
     error = group.check_member(request.member_id, request.group_instance_id)
-    if error is not Error.NONE:
+    if error is not NONE:
         return error
     if request.generation_id != group.generation_id:
         return Error.ILLEGAL_GENERATION
@@ -75,7 +75,7 @@ def store_assignments(turn: Turn, group: ClassicGroup, request: SyncGroupRequest
     def written(turn: Turn, error: Error) -> None:
         if group.state is not State.COMPLETING_REBALANCE or group.generation_id != generation_id:
             return  # the group has moved on meanwhile
-        if error is Error.NONE:
+        if error is NONE:
             spread(turn, group, assignments)
         else:
             reset_assignments(turn, group, append_error(error))
