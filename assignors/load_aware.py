@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from heapq import heapify, heappop, heappush, heapreplace
 from math import frexp, fsum, inf, ldexp
 
@@ -139,7 +138,7 @@ class _Work:
 
 
 class _Claims:
-    """Who says it owns what: `home` is the member that may keep a partition, `by` all who claim it, live or stale."""
+    """Who says it owns what: `owner` is who owned a partition last, `by` all who claim it, live or stale."""
 
     def __init__(self, work: _Work) -> None:
         layout = work.group.layout
@@ -149,10 +148,6 @@ class _Claims:
         for index, numbers in enumerate(self.numbers):
             for number in numbers:
                 self.by[number] = index if self.by[number] in (NOBODY, index) else SEVERAL
-        self.home = [
-            owner if owner != NOBODY and pool != NOBODY and work.class_of[owner] in work.pools[pool] else NOBODY
-            for owner, pool in zip(self.owner, work.pool_of, strict=True)
-        ]
 
     def allow(self, number: int, member: int) -> bool:
         """May this member read it now? The owner of the highest generation may go on; anybody else has to wait until
@@ -161,7 +156,8 @@ class _Claims:
 
 
 def _by_count(work: _Work, claims: _Claims) -> list[Sequence[int]]:
-    """Cooperative-sticky's answer, on a group without the oddities that make Java's answers depend on input order."""
+    """Cooperative-sticky's answer, on a group without the oddities that make Java's answers depend on input order. Its
+    members are told as far as that assignor looks at them: racks do not matter here."""
     from assignors.cooperative_sticky import CooperativeStickyAssignor
 
     group = work.group
@@ -173,8 +169,8 @@ def _by_count(work: _Work, claims: _Claims) -> list[Sequence[int]]:
     topics = tuple(name for name in group.layout.names if name in subscribed)
     members = {}
     for index in readers:
-        owned = Share(group.layout, claims.numbers[index])
-        members[work.ids[index]] = replace(work.members[index], topics=topics, owned=owned)
+        owned, member = Share(group.layout, claims.numbers[index]), work.members[index]
+        members[work.ids[index]] = Member(topics, owned, member.generation, claim_generation=member.claim_generation)
     answer = CooperativeStickyAssignor().assign(group.with_members(members))
     for index in readers:
         numbers = share_numbers(group.layout, answer, work.ids[index])
@@ -215,10 +211,15 @@ class _Plan:
         self.work = work
         self.claims = claims
         self.slack = threshold * work.mean_utilisation
-        self.owner = list(claims.home)
+        self.home = [
+            owner if owner != NOBODY and pool != NOBODY and work.class_of[owner] in work.pools[pool] else NOBODY
+            for owner, pool in zip(claims.owner, work.pool_of, strict=True)
+        ]
+        """The member that may keep a partition."""
+        self.owner = list(self.home)
         self.load = [0] * len(work.ids)
         self.share: list[set[int]] = [set() for _ in work.ids]
-        for number, member in enumerate(claims.home):
+        for number, member in enumerate(self.home):
             if member != NOBODY:
                 self.share[member].add(number)
                 self.load[member] += work.load[number]
@@ -237,7 +238,7 @@ class _Plan:
         The next round will see what this one hands out as owned, and place the rest from there. So that is what is
         done here before the plan is accepted: place the withheld ones last, and see that the bound then holds.
         """
-        home, by = self.claims.home, self.claims.by
+        home, by = self.home, self.claims.by
         homeless = [number for number in self.work.readable if home[number] == NOBODY]
         disputed = {number for number in homeless if by[number] != NOBODY}
         self._place(homeless)
@@ -257,8 +258,7 @@ class _Plan:
         return withheld
 
     def _away_from_home(self) -> set[int]:
-        home = self.claims.home
-        return {number for number in self.taken if home[number] not in (NOBODY, self.owner[number])}
+        return {number for number in self.taken if self.home[number] not in (NOBODY, self.owner[number])}
 
     def _place(self, numbers: Collection[int]) -> None:
         """Largest first, of equal ones those that fewest may take, each where utilisation ends lowest. What it depends

@@ -57,7 +57,7 @@ def commit_topics(offsets: Offsets) -> tuple[OffsetCommitRequestTopic, ...]:
     found: dict[str, list[OffsetCommitRequestPartition]] = {}
     for tp in sorted(offsets):
         name, index = tp
-        found.setdefault(name, []).append(OffsetCommitRequestPartition(index, offsets[tp], committed_metadata=""))
+        found.setdefault(name, []).append(OffsetCommitRequestPartition(index, offsets[tp], -1, ""))
     return tuple([OffsetCommitRequestTopic(name=name, partitions=tuple(found[name])) for name in found])
 
 
