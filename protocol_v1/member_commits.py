@@ -55,9 +55,11 @@ def send_commit(turn: MemberTurn, commit: PendingCommit) -> None:
 
 def commit_topics(offsets: Offsets) -> tuple[OffsetCommitRequestTopic, ...]:
     found: dict[str, list[OffsetCommitRequestPartition]] = {}
-    for tp in sorted(offsets):
-        name, index = tp
-        found.setdefault(name, []).append(OffsetCommitRequestPartition(index, offsets[tp], -1, ""))
+    for name, index in sorted(offsets):
+        one = OffsetCommitRequestPartition(
+            partition_index=index, committed_offset=offsets[name, index], committed_metadata=""
+        )
+        found.setdefault(name, []).append(one)
     return tuple([OffsetCommitRequestTopic(name=name, partitions=tuple(found[name])) for name in found])
 
 

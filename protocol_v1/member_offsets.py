@@ -119,16 +119,15 @@ def on_offset_fetch(turn: MemberTurn, sent: Sent, response: OffsetFetchResponse)
     memory.fetching = None
     group = response.groups[0]
     error = group.error_code
-    offsets: dict[TopicPartition, int] = {}
+    found: dict[TopicPartition, int] = {}
     for topic in group.topics:
         for partition in topic.partitions:
+            found[topic.name, partition.partition_index] = partition.committed_offset
             error = error or partition.error_code
-            tp = topic.name, partition.partition_index
-            if tp in memory.owned and tp not in memory.positions:
-                offsets[tp] = partition.committed_offset
     if error is not NONE:
         fetch_failed(turn, error)
         return
+    offsets = {tp: offset for tp, offset in found.items() if tp in memory.owned and tp not in memory.positions}
     memory.looked_up |= offsets.keys()
     memory.positions |= {tp: offset for tp, offset in offsets.items() if offset >= 0}
     if offsets:
