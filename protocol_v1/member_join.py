@@ -306,7 +306,7 @@ def take_over(
     memory.auto_commit_at_ms = turn.now_ms + turn.config.auto_commit_interval_ms
     added = assigned - memory.owned
     turn.own(assigned)
-    error = error or tell_assignor(turn, Received(memory.owned_by_topic, user_data))
+    error = error or tell_assignor(turn, Received(dict(memory.owned_by_topic), user_data))
 
     def done(turn: MemberTurn, later: str | None) -> None:
         if error or later:

@@ -33,11 +33,11 @@ def test_random_scenarios_break_no_invariant(first: int) -> None:
 
 def test_who_hears_where_to_begin_before_it_hears_that_it_was_removed_reads_as_a_stranger() -> None:
     """On a lossy network the answer about offsets may outlive the session; anybody may ask for a classic group's."""
-    number = 2954
+    number = 8023
     assert run(number, SEED) is None
     random = Random(f"{SEED}/{number}")
     facts = simulate(random_scenario(random), random.choice(STRATEGIES), number).facts
-    assert [fact["member"] for fact in facts if fact["fact"] == "reads" and "removed" in fact] == ["m-4"]
+    assert [fact["member"] for fact in facts if fact["fact"] == "reads" and "removed" in fact] == ["m-3"]
 
 
 def test_no_leap_passes_over_a_heartbeat_that_tells_of_another_subscription() -> None:
