@@ -8,7 +8,7 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** BOOTSTRAP TOPIC GROUP PROTOCOL RECORDS MS [SETTING=VALUE ...]: works off batches of so many records, each in so many
+/** BOOTSTRAP TOPIC[,TOPIC...] GROUP PROTOCOL RECORDS MS [SETTING=VALUE ...]: works off batches of so many records, each in so many
  *  milliseconds, and tells, a line each, of every batch and every callback as it begins. It begins itself once it has
  *  said that it is ready and something was written to its standard input, and ends when that is closed. */
 public class SlowApplication {
@@ -44,7 +44,7 @@ public class SlowApplication {
             Thread orders = new Thread(SlowApplication::endWithInput);
             orders.setDaemon(true);
             orders.start();
-            consumer.subscribe(List.of(given[1]), new ConsumerRebalanceListener() {
+            consumer.subscribe(List.of(given[1].split(",")), new ConsumerRebalanceListener() {
                 public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
                     System.out.println("revoked " + partitions.size());
                 }

@@ -1,14 +1,17 @@
-"""Applications that are behind, with Java's own consumer: what happens to them in which poll(), live and simulated.
+"""Applications in trouble, with Java's own consumer: what happens to them, and when, live and simulated.
 
 Called back   A works on batches of five seconds. With the beginning of one of them B is started, to get half of A's
               partitions; A hears of it during that batch. Counted are the batches A begins until it is called back
 Thrown out    what becomes of batches that are longer than the session, as the simulation had foretold
+Deleted       a classic member does not hear that one of its topics was deleted before its metadata is old, and commits
+              in vain until then. Commits are counted by what they leave in the offsets topic
 """
 
 from __future__ import annotations
 
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +19,7 @@ from queue import Empty, Queue
 from typing import IO, Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from harness.brokers import Cluster
@@ -88,7 +91,7 @@ def application(
     protocol: str,
     records: int = RECORDS,
     ms: int = RECORD_MS,
-    **settings: int,
+    **settings: int | str,
 ) -> Iterator[Application]:
     """What it tells."""
     classes = ":".join(map(str, (*java_oracle.class_path(), java_oracle.compiled(SOURCE))))
@@ -218,3 +221,59 @@ def test_batches_longer_than_the_session_throw_a_cooperative_member_out(node: Cl
     called = [fact["callback"] for fact in facts if fact["fact"] == "callback" and fact["member"] == "a-1"]
     assert called[:2] == ["onPartitionsAssigned", "onPartitionsLost"]
     assert "revoked" not in heard
+
+
+# Deleted
+
+
+SECONDS = 5.0
+
+
+def commits_seen(cluster: Cluster) -> tuple[float, int]:
+    """When, and how many records there are in the offsets topic."""
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "nobody"})
+    try:
+        topic = consumer.list_topics("__consumer_offsets", timeout=PATIENCE_S).topics["__consumer_offsets"]
+        ends = [
+            consumer.get_watermark_offsets(TopicPartition(topic.topic, partition), timeout=PATIENCE_S)[1]
+            for partition in topic.partitions
+        ]
+        return time.monotonic(), sum(ends)
+    finally:
+        consumer.close()
+
+
+def test_a_member_of_a_deleted_topic_commits_as_often_as_javas(node: Cluster) -> None:
+    """The partition that is left is committed each time, the other refused."""
+    if reason := java_oracle.why_not():
+        pytest.skip(reason)
+    admin = AdminClient({"bootstrap.servers": node.bootstrap})
+    for made in admin.create_topics([NewTopic("kept", 1, 1), NewTopic("deleted", 1, 1)]).values():
+        made.result()
+    given = node, "kept,deleted", "with-a-deleted-topic", "RangeAssignor"
+    with application(*given, allow_auto_create_topics="false") as only:
+        only.go()
+        only.until("assigned")
+        time.sleep(SECONDS)
+        for gone in admin.delete_topics(["deleted"]).values():
+            gone.result()
+        time.sleep(SECONDS)
+        begun_s, before = commits_seen(node)
+        time.sleep(SECONDS)
+        ended_s, after = commits_seen(node)
+    live_a_second = (after - before) / (ended_s - begun_s)
+
+    def simulated_until(seconds: int) -> int:
+        document = {
+            "name": "a deleted topic",
+            "duration": f"{seconds}s",
+            "topics": {"kept": {"partitions": 1}, "deleted": {"partitions": 1}},
+            "members": {"a": {"count": 1, "topics": ["kept", "deleted"]}},
+            "network": {"latency": "1ms"},
+            "timeline": [{"at": "20s", "delete topic": "deleted"}],
+        }
+        facts = simulate(parse_scenario(document), "classic/range", 1).facts
+        return int(next(fact["count"]["OffsetCommit"] for fact in facts if fact["fact"] == "requests"))
+
+    simulated_a_second = (simulated_until(50) - simulated_until(30)) / 20
+    assert live_a_second == pytest.approx(simulated_a_second, rel=0.35)
