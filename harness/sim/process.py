@@ -181,7 +181,8 @@ class Process:
         return int(records * self.record_ms)
 
     def work_until(self, ends_ms: int) -> None:
-        self.tell(PollReturned(self.reader.offsets()))
+        """How far it is matters to a consumer that commits while the application works; others hear it with the poll."""
+        self.tell(PollReturned(self.reader.offsets() if self.has_background else {}))
         self.busy_for(ends_ms - self.now_ms)
 
     def busy_for(self, ms: int) -> None:
