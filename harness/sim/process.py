@@ -181,7 +181,7 @@ class Process:
         return int(records * self.record_ms)
 
     def work_until(self, ends_ms: int) -> None:
-        """How far it is matters to a consumer that commits while the application works; others hear it with the poll."""
+        """How far it is matters to a consumer that commits while the application works; others hear it in poll()."""
         self.tell(PollReturned(self.reader.offsets() if self.has_background else {}))
         self.busy_for(ends_ms - self.now_ms)
 

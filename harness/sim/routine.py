@@ -82,7 +82,7 @@ class Routine:
     @property
     def commit_every_ms(self) -> int:
         """A partition of a topic that was deleted is refused, and the whole commit tried again after a moment, until
-        the group has heard of it: with classic members that takes until metadata.max.age.ms is over."""
+        the group lets go of it: a classic one when its leader hears of it, which may take metadata.max.age.ms."""
         process = self.process
         deleted = process.world.deleted
         if deleted and any(topic in deleted for topic, _ in process.machine.owned):

@@ -234,12 +234,17 @@ class World:
 
     def delete_topic(self, name: str) -> None:
         partitions = [(name, index) for index in range(self.topics.pop(name).partitions)]
+        readers = []
         for process in list(self.processes.values()):
-            process.stop_reading([tp for tp in partitions if tp in process.reader.streams])
+            if not process.reader.streams.keys().isdisjoint(partitions):
+                readers.append(process)
+                process.stop_reading([tp for tp in partitions if tp in process.reader.streams])
         for tp in partitions:
             self.records.remove(tp)
         self.deleted.add(name)
         self.trace.tell(self.kernel.now_ms, "topic", topic=name, partitions=0)
+        for process in readers:
+            self.kernel.after(self.fetch_ms(), self.metadata_for, process)  # because its next fetch fails
         self.topics_changed()
 
     def topics_changed(self) -> None:

@@ -3,8 +3,7 @@
 Called back   A works on batches of five seconds. With the beginning of one of them B is started, to get half of A's
               partitions; A hears of it during that batch. Counted are the batches A begins until it is called back
 Thrown out    what becomes of batches that are longer than the session, as the simulation had foretold
-Deleted       a classic member does not hear that one of its topics was deleted before its metadata is old, and commits
-              in vain until then. Commits are counted by what they leave in the offsets topic
+Deleted       a topic is deleted under an eager group: how long nobody reads anything
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from queue import Empty, Queue
 from typing import IO, Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from harness.brokers import Cluster
@@ -226,54 +225,50 @@ def test_batches_longer_than_the_session_throw_a_cooperative_member_out(node: Cl
 # Deleted
 
 
-SECONDS = 5.0
+ALLOWED_MS = 6_000
 
 
-def commits_seen(cluster: Cluster) -> tuple[float, int]:
-    """When, and how many records there are in the offsets topic."""
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "nobody"})
-    try:
-        topic = consumer.list_topics("__consumer_offsets", timeout=PATIENCE_S).topics["__consumer_offsets"]
-        ends = [
-            consumer.get_watermark_offsets(TopicPartition(topic.topic, partition), timeout=PATIENCE_S)[1]
-            for partition in topic.partitions
-        ]
-        return time.monotonic(), sum(ends)
-    finally:
-        consumer.close()
-
-
-def test_a_member_of_a_deleted_topic_commits_as_often_as_javas(node: Cluster) -> None:
-    """The partition that is left is committed each time, the other refused."""
+def test_a_deleted_topic_keeps_an_eager_group_from_reading_as_long_as_javas(node: Cluster) -> None:
+    """The commit before the rebalance is refused, and tried again until max.poll.interval.ms is over, by the leader and
+    then by the other."""
     if reason := java_oracle.why_not():
         pytest.skip(reason)
     admin = AdminClient({"bootstrap.servers": node.bootstrap})
-    for made in admin.create_topics([NewTopic("kept", 1, 1), NewTopic("deleted", 1, 1)]).values():
+    for made in admin.create_topics([NewTopic("kept", 2, 1), NewTopic("deleted", 2, 1)]).values():
         made.result()
     given = node, "kept,deleted", "with-a-deleted-topic", "RangeAssignor"
-    with application(*given, allow_auto_create_topics="false") as only:
-        only.go()
-        only.until("assigned")
-        time.sleep(SECONDS)
+    settings = {"allow_auto_create_topics": "false", "max_poll_interval_ms": ALLOWED_MS, "session_timeout_ms": 6_000}
+    with application(*given, **settings) as first, application(*given, **settings) as second:
+        first.go()
+        first.until("assigned")
+        second.go()
+        first.until("assigned")
+        second.until("assigned")
+        time.sleep(ALLOWED_MS / 1_000)
         for gone in admin.delete_topics(["deleted"]).values():
             gone.result()
-        time.sleep(SECONDS)
-        begun_s, before = commits_seen(node)
-        time.sleep(SECONDS)
-        ended_s, after = commits_seen(node)
-    live_a_second = (after - before) / (ended_s - begun_s)
+        deleted_s = time.monotonic()
+        called_s = []
+        for one in (first, second):
+            one.get(timeout=PATIENCE_S)
+            called_s.append(time.monotonic() - deleted_s)
+    assert sorted(called_s) == pytest.approx(deletion_simulated(), abs=2.5)
 
-    def simulated_until(seconds: int) -> int:
-        document = {
-            "name": "a deleted topic",
-            "duration": f"{seconds}s",
-            "topics": {"kept": {"partitions": 1}, "deleted": {"partitions": 1}},
-            "members": {"a": {"count": 1, "topics": ["kept", "deleted"]}},
-            "network": {"latency": "1ms"},
-            "timeline": [{"at": "20s", "delete topic": "deleted"}],
-        }
-        facts = simulate(parse_scenario(document), "classic/range", 1).facts
-        return int(next(fact["count"]["OffsetCommit"] for fact in facts if fact["fact"] == "requests"))
 
-    simulated_a_second = (simulated_until(50) - simulated_until(30)) / 20
-    assert live_a_second == pytest.approx(simulated_a_second, rel=0.35)
+def deletion_simulated() -> list[float]:
+    """When, after the deletion, each of the two is first called back."""
+    document = {
+        "name": "a deleted topic",
+        "duration": "60s",
+        "topics": {"kept": {"partitions": 2}, "deleted": {"partitions": 2}},
+        "members": {"a": {"count": 2, "topics": ["kept", "deleted"]}},
+        "client": {"max.poll.interval.ms": ALLOWED_MS, "session.timeout.ms": 6_000, "heartbeat.interval.ms": 500},
+        "network": {"latency": "1ms"},
+        "timeline": [{"at": "20s", "delete topic": "deleted"}],
+    }
+    facts = simulate(parse_scenario(document), "classic/range", 1).facts
+    first: dict[str, float] = {}
+    for fact in facts:
+        if fact["fact"] == "callback" and fact["t"] > 20_000:
+            first.setdefault(fact["member"], fact["t"] / 1_000 - 20)
+    return sorted(first.values())
