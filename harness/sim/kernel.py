@@ -12,53 +12,74 @@ Start at   Kernel.run
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
 from protocol_v1.effects import TimerKey
 
 Shift: TypeAlias = Callable[[TimerKey], int | None]
 """By how much a leap moves the timer of this key; None leaves it where it is."""
-Entry: TypeAlias = tuple[int, int, Callable[..., None], tuple[Any, ...], object]
+Entry: TypeAlias = tuple[Callable[..., None], tuple[Any, ...], object]
+"""What to do, with what, and the rhythm that it is a part of."""
+ORDER_BITS = 32
+LAST_NUMBER = (1 << ORDER_BITS) - 1
 
 
 class Kernel:
-    __slots__ = ("_heap", "_number", "events", "now_ms")
+    __slots__ = ("_entries", "_forgotten", "_heap", "_number", "now_ms")
 
     def __init__(self) -> None:
         self.now_ms = 0
-        self.events = 0
-        self._heap: list[Entry] = []
+        self._heap: list[int] = []
+        """When, and in which order of scheduling, in one number: they are compared all the time."""
+        self._entries: dict[int, Entry] = {}
         self._number = 0
+        self._forgotten = 0
+        """Entries that a leap left behind."""
+
+    @property
+    def events(self) -> int:
+        """So many have happened."""
+        return self._number - self._forgotten - len(self._entries)
 
     def at(self, at_ms: int, action: Callable[..., None], *given: Any, rhythm: object = None) -> None:
         """`rhythm` names whose steady life the entry is a part of; without one it stays where it is in a leap."""
         self._number = number = self._number + 1
-        heappush(self._heap, (at_ms, number, action, given, rhythm))
+        key = at_ms << ORDER_BITS | number
+        self._entries[key] = (action, given, rhythm)
+        heappush(self._heap, key)
 
     def after(self, delay_ms: int, action: Callable[..., None], *given: Any, rhythm: object = None) -> None:
         self._number = number = self._number + 1
-        heappush(self._heap, (self.now_ms + delay_ms, number, action, given, rhythm))
+        key = (self.now_ms + delay_ms) << ORDER_BITS | number
+        self._entries[key] = (action, given, rhythm)
+        heappush(self._heap, key)
+
+    def put(self, at_ms: int, entry: Entry) -> None:
+        self._number = number = self._number + 1
+        key = at_ms << ORDER_BITS | number
+        self._entries[key] = entry
+        heappush(self._heap, key)
 
     def run(self, until_ms: int) -> None:
         """Everything up to and including that moment."""
-        heap, events = self._heap, 0
-        while heap and heap[0][0] <= until_ms:
-            self.now_ms, _, action, given, _ = heappop(heap)
-            events += 1
+        heap, pop, take, bits = self._heap, heappop, self._entries.pop, ORDER_BITS
+        end = (until_ms + 1) << bits
+        while heap and heap[0] < end:
+            key = pop(heap)
+            self.now_ms = key >> bits
+            action, given, _ = take(key)
             action(*given)
-        self.events += events
         self.now_ms = max(self.now_ms, until_ms)
 
     def next_ms(self, timers: Timers, stays: Callable[[TimerKey], bool]) -> int | None:
         """When the first entry comes that a leap is not to move: one without a rhythm, or one of these timers."""
-        first_ms: int | None = None
-        for at_ms, _, _, given, rhythm in self._heap:
-            if first_ms is not None and at_ms >= first_ms:
-                continue
+        for key in sorted(self._heap):
+            _, given, rhythm = self._entries[key]
+            at_ms = key >> ORDER_BITS
             if rhythm is None or (rhythm is timers and given[0].counts_at(at_ms) and stays(given[0].key)):
-                first_ms = at_ms
-        return first_ms
+                return at_ms
+        return None
 
     def leap(self, to_ms: int, shifts: Mapping[object, Shift | None]) -> None:
         """Now is later. What would come too early after its shift comes at once. The caller tells the machines.
@@ -67,12 +88,11 @@ class Kernel:
         after this. Other entries of timers are forgotten, as they mean nothing; what is no timer (a message on its way)
         keeps its distance from now.
         """
-        ahead_ms, moved = to_ms - self.now_ms, []
-        for entry in self._heap:
-            at_ms, number, action, given, rhythm = entry
-            if rhythm is None:
-                moved.append(entry)
-                continue
+        ahead_ms, moved = to_ms - self.now_ms, {}
+        for key, entry in self._entries.items():
+            _, given, rhythm = entry
+            at_ms = key >> ORDER_BITS
+            by_ms: int | None = None
             if rhythm in shifts:
                 timer: Timer = given[0]
                 if not timer.counts_at(at_ms):
@@ -81,22 +101,26 @@ class Kernel:
                 by_ms = shift(timer.key) if shift is not None else 0
             elif isinstance(rhythm, Timers):
                 continue
-            else:
+            elif rhythm is not None:
                 by_ms = ahead_ms
             if by_ms is not None and (by_ms or at_ms < to_ms):
-                later_ms = at_ms + by_ms
-                entry = (later_ms if later_ms > to_ms else to_ms, number, action, given, rhythm)
-            moved.append(entry)
-        heapify(moved)
-        self._heap[:] = moved  # run() holds it
+                key = max(at_ms + by_ms, to_ms) << ORDER_BITS | key & LAST_NUMBER
+            moved[key] = entry
+        self._forgotten += len(self._entries) - len(moved)
+        # run() holds both.
+        self._entries.clear()
+        self._entries.update(moved)
+        self._heap[:] = sorted(moved)
         self.now_ms = to_ms
 
 
 class Timer:
-    __slots__ = ("due_ms", "key", "queued_ms")
+    __slots__ = ("due_ms", "entry", "key", "queued_ms")
 
-    def __init__(self, key: TimerKey) -> None:
+    def __init__(self, key: TimerKey, timers: Timers) -> None:
         self.key = key
+        self.entry: Entry = (timers.come_up, (self,), timers)
+        """The same whenever it comes up."""
         self.due_ms: int | None = None
         """None: cancelled."""
         self.queued_ms: int | None = None
@@ -110,23 +134,24 @@ class Timer:
 class Timers:
     """The timers of one machine."""
 
-    __slots__ = ("_come_up", "_fire", "_kernel", "_timers")
+    __slots__ = ("_fire", "_kernel", "_timers", "come_up")
 
     def __init__(self, kernel: Kernel, fire: Callable[[TimerKey], None]) -> None:
         self._kernel = kernel
         self._fire = fire
         self._timers: dict[TimerKey, Timer] = {}
-        self._come_up = self._comes_up
+        self.come_up = self._comes_up
 
     def set(self, key: TimerKey, delay_ms: int) -> None:
         timer = self._timers.get(key)
         if timer is None:
-            timer = self._timers[key] = Timer(key)
-        timer.due_ms = due_ms = self._kernel.now_ms + delay_ms
+            timer = self._timers[key] = Timer(key, self)
+        kernel = self._kernel
+        timer.due_ms = due_ms = kernel.now_ms + delay_ms
         queued_ms = timer.queued_ms
         if queued_ms is None or queued_ms > due_ms:
             timer.queued_ms = due_ms
-            self._kernel.at(due_ms, self._come_up, timer, rhythm=self)
+            kernel.put(due_ms, timer.entry)
 
     def put_off(self, key: TimerKey, until_ms: int) -> None:
         """Not to go off before then."""
@@ -153,7 +178,7 @@ class Timers:
             return  # an earlier entry took its place
         if due_ms is not None and due_ms > now_ms:
             timer.queued_ms = due_ms
-            self._kernel.at(due_ms, self._come_up, timer, rhythm=self)
+            self._kernel.put(due_ms, timer.entry)
             return
         timer.due_ms = timer.queued_ms = None
         if due_ms is not None:
