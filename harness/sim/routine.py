@@ -81,11 +81,11 @@ class Routine:
 
     @property
     def commit_every_ms(self) -> int:
-        """A partition of a topic that was deleted is refused, and the whole commit tried again after a moment, until
-        the group lets go of it: a classic one when its leader hears of it, which may take metadata.max.age.ms."""
+        """A partition of a topic that was deleted is refused. A classic member tries the whole commit again after a
+        moment, until its leader hears of the deletion, which may take metadata.max.age.ms; a KIP-848 member waits."""
         process = self.process
         deleted = process.world.deleted
-        if deleted and any(topic in deleted for topic, _ in process.machine.owned):
+        if deleted and not process.has_background and any(topic in deleted for topic, _ in process.machine.owned):
             return process.application.retry_backoff_ms + process.world.commit_takes_ms()
         return process.application.auto_commit_interval_ms
 
