@@ -36,6 +36,8 @@ class Wire:
         self.spared = 0
         """Messages that will arrive, before one may be lost."""
         self.then_lost = False
+        self.in_vain: set[Process] = set()
+        """Whose request, or the answer to it, was lost."""
 
     def latency_ms(self) -> int:
         spec = self.spec
@@ -67,10 +69,16 @@ class Wire:
         self.then_lost = False
         return True
 
+    def anybody_waits_in_vain(self) -> bool:
+        if self.in_vain:
+            self.in_vain = {one for one in self.in_vain if one.alive and one.machine.waits_for_an_answer}
+        return bool(self.in_vain)
+
     def send(self, process: Process, request: Request) -> None:
         if not process.routine.is_routine(request):
             self.world.disturbed()
         if self.spec.loss and self.lost():
+            self.in_vain.add(process)
             return
         kernel = self.world.kernel
         now_ms = kernel.now_ms
@@ -99,9 +107,11 @@ class Wire:
         self.reply(process, connection, request, response)
 
     def reply(self, process: Process, connection: int, request: Request, response: Response) -> None:
-        if not (self.spec.loss and self.lost()):
-            at_ms = self.due_ms(process, 1)
-            self.world.kernel.at(at_ms, self.hear, process, connection, request, response, rhythm=process)
+        if self.spec.loss and self.lost():
+            self.in_vain.add(process)
+            return
+        at_ms = self.due_ms(process, 1)
+        self.world.kernel.at(at_ms, self.hear, process, connection, request, response, rhythm=process)
 
     def hear(self, process: Process, connection: int, request: Request, response: Response) -> None:
         if not process.alive or connection != process.connection:

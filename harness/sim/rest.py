@@ -51,10 +51,9 @@ class Rest:
 
     def at_rest(self) -> bool:
         coordinator, processes = self.world.broker.coordinator, self.world.processes.values()
-        if self.world.scenario.network.loss and any(process.machine.waits_for_an_answer for process in processes):
-            return False  # it may wait in vain
         return (
             coordinator is not None
+            and not self.world.wire.anybody_waits_in_vain()
             and all(process.routine.at_rest for process in processes)
             and self.world.build.stable(
                 coordinator,
