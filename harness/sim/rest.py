@@ -29,7 +29,7 @@ class Rest:
         self.disturbed_at_ms = 0
         self.checking = False
         self.parts = 0
-        """Of a message, in parts of a day: what leaps have passed over and not counted yet."""
+        """Of an exchange, in parts of a day: what leaps have passed over and not counted yet."""
         network = world.scenario.network
         self.window_ms = 100 + 4 * (network.latency_ms + network.jitter_ms)
         """How long nothing must have happened before it is worth while to look whether everybody is at rest."""
@@ -62,13 +62,13 @@ class Rest:
             )
         )
 
-    def messages_a_day(self) -> int:
-        """Of the routine, there and back."""
+    def exchanges_a_day(self) -> int:
+        """Of the routine. A leap passes over whole ones, so that answers are lost as often as requests."""
         found = 0
         for process in self.world.processes.values():
-            found += 2 * DAY_MS // process.machine.heartbeat_interval_ms
+            found += DAY_MS // process.machine.heartbeat_interval_ms
             if process.machine.auto_commit_at_ms is not None:
-                found += 2 * DAY_MS // process.routine.commit_every_ms
+                found += DAY_MS // process.routine.commit_every_ms
         return found
 
     def leap(self) -> int:
@@ -84,10 +84,10 @@ class Rest:
 
         next_ms = world.kernel.next_ms(timers, stays)
         to_ms = world.until_ms if next_ms is None else min(next_ms, world.until_ms)
-        messages = self.messages_a_day() if world.scenario.network.loss else 0
-        if messages:
+        exchanges = self.exchanges_a_day() if world.scenario.network.loss else 0
+        if exchanges:
             world.wire.look_ahead()
-            spared_ms = world.wire.spared * DAY_MS // messages
+            spared_ms = world.wire.spared // 2 * DAY_MS // exchanges
             if spared_ms < WORTH_A_LEAP_MS:
                 return LOOK_AGAIN_MS
             to_ms = min(to_ms, now_ms + spared_ms)
@@ -105,9 +105,9 @@ class Rest:
         shifts: dict[object, Shift | None] = {timers: shift_session}
         for process in world.processes.values():
             shifts[process.timers] = process.routine.shift_of if process.routine.moves else None
-        if messages:
-            passed, self.parts = divmod((to_ms - now_ms) * messages + self.parts, DAY_MS)
-            world.wire.spared -= min(passed, world.wire.spared)
+        if exchanges:
+            passed, self.parts = divmod((to_ms - now_ms) * exchanges + self.parts, DAY_MS)
+            world.wire.spared -= 2 * min(passed, world.wire.spared // 2)
         world.sample(to_ms - 1)
         world.broker.flush()
         world.kernel.leap(to_ms, shifts)
