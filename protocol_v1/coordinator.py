@@ -82,9 +82,6 @@ class Status(Enum):
     UNLOADED = Error.NOT_COORDINATOR
 
 
-ACTIVE = Status.ACTIVE
-
-
 def numbered() -> Callable[[str], str]:
     """Member ids that a reader can tell apart: `client-1`, `client-2`."""
     numbers = count(1)
@@ -113,7 +110,7 @@ class Coordinator:
 
     def handle(self, request: Request, now_ms: int) -> list[Effect]:
         turn = Turn(self.shard, now_ms)
-        if self.status is ACTIVE:
+        if self.status is Status.ACTIVE:
             HANDLERS[type(request)](turn, request)
         else:
             turn.reply(request, refusal(request, self.status.value))

@@ -55,11 +55,8 @@ def send_commit(turn: MemberTurn, commit: PendingCommit) -> None:
 
 def commit_topics(offsets: Offsets) -> tuple[OffsetCommitRequestTopic, ...]:
     found: dict[str, list[OffsetCommitRequestPartition]] = {}
-    for name, index in sorted(offsets):
-        one = OffsetCommitRequestPartition(
-            partition_index=index, committed_offset=offsets[name, index], committed_metadata=""
-        )
-        found.setdefault(name, []).append(one)
+    for tp in sorted(offsets):
+        found.setdefault(tp[0], []).append(OffsetCommitRequestPartition(tp[1], offsets[tp], -1, ""))
     return tuple([OffsetCommitRequestTopic(name=name, partitions=tuple(found[name])) for name in found])
 
 

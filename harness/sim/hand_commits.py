@@ -23,8 +23,9 @@ class HandCommits:
     """What it has committed, answered or not: how far it is inside a batch is an estimate."""
 
     def before_silence(self) -> None:
-        """Nothing more will be heard of it for a while."""
-        process, done = self.process, self.done_with()
+        """Nothing more will be heard of it for a while. What it did after it had fallen silent nobody heard."""
+        process = self.process
+        done = {} if process.cut_off or process.paused else self.done_with()
         if done and process.world.commit_late(process, done, process.now_ms):
             process.routine.made_late, process.routine.late_ms = done, process.now_ms
 

@@ -7,7 +7,7 @@ Application   how it consumes, beyond what the machine is configured with
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
@@ -68,11 +68,12 @@ class World(Protocol):
     records: Records
     callbacks: Callbacks
     poison: Mapping[TopicPartition, Sequence[Poison]]
-    deleted: set[str]
     held_up_until_ms: int
 
     def send(self, process: Process, request: Request) -> None: ...
     def metadata_for(self, process: Process) -> None: ...
+    @property
+    def deleted(self) -> Set[str]: ...
     def fetch_ms(self) -> int: ...
     def commit_takes_ms(self) -> int: ...
     def disturbed(self) -> None: ...

@@ -7,7 +7,7 @@ Start at   World.run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -106,8 +106,8 @@ class World:
             for where in {(poison.topic, poison.partition) for poison in scenario.poison}
         }
         self.topics: dict[str, Topic] = {}
-        self.deleted: set[str] = set()
         self.specs: dict[str, TopicSpec] = {}
+        """Also of topics that are gone."""
         self.processes: dict[str, Process] = {}
         """Those that live, by name."""
         self.members = {spec.name: spec for spec in scenario.members}
@@ -196,7 +196,6 @@ class World:
 
     def create_topic(self, spec: TopicSpec) -> None:
         self.specs[spec.name] = spec
-        self.deleted.discard(spec.name)
         self.topics[spec.name] = Topic(spec.partitions, racks=spec.racks)
         self.trace.tell(self.kernel.now_ms, "topic", topic=spec.name, partitions=spec.partitions)
         for index in range(spec.partitions):
@@ -241,11 +240,14 @@ class World:
                 process.stop_reading([tp for tp in partitions if tp in process.reader.streams])
         for tp in partitions:
             self.records.remove(tp)
-        self.deleted.add(name)
         self.trace.tell(self.kernel.now_ms, "topic", topic=name, partitions=0)
         for process in readers:
             self.kernel.after(self.fetch_ms(), self.metadata_for, process)  # because its next fetch fails
         self.topics_changed()
+
+    @property
+    def deleted(self) -> Set[str]:
+        return self.specs.keys() - self.topics.keys()
 
     def topics_changed(self) -> None:
         """The coordinator knows at once; each client with its next refresh of the metadata."""
@@ -332,7 +334,7 @@ class World:
     def heard_meanwhile(self, key: TimerKey) -> bool:
         """Whether a session that seems to be over goes on, because of a commit that was not worth an event."""
         for process in self.processes.values():
-            if process.machine.member_id == key[-1] and not process.cut_off and not process.paused:
+            if process.machine.member_id == key[-1]:
                 process.hand_commits.before_silence()
                 return self.broker.timers.runs(key)
         return False
@@ -383,8 +385,7 @@ class World:
 
     def fail_over(self, down_ms: int) -> None:
         for process in self.processes.values():
-            if not process.cut_off and not process.paused:
-                process.hand_commits.before_silence()
+            process.hand_commits.before_silence()
         self.broker.die()
         self.wire.parked.clear()
         self.trace.tell(self.kernel.now_ms, "coordinator", **{"is": "down"})

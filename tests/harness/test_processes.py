@@ -179,6 +179,16 @@ def test_records_that_two_read_wait_only_once() -> None:
     assert 10_000 < max(lags) < 51_000  # a burst of 50,000 records; the rest can be kept up with
 
 
+def test_a_deleted_topic_keeps_an_eager_group_from_reading_for_twice_what_a_poll_may_take() -> None:
+    example = load_scenario(Path(__file__).parents[2] / "examples" / "scenarios" / "deleted_topic.yaml")
+    gaps = {
+        strategy: cost(example, strategy).unowned_longest_s
+        for strategy in ("classic/range", "classic/cooperative-sticky", "consumer/uniform")
+    }
+    assert gaps.pop("classic/range") == pytest.approx(2 * 300, abs=10)
+    assert max(gaps.values()) < 10
+
+
 @pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
 def test_who_commits_with_every_poll_reads_next_to_nothing_twice(strategy: str) -> None:
     """auto.commit.interval.ms=0, and a crash."""

@@ -148,6 +148,16 @@ def test_what_was_committed_after_a_batch_is_in_the_log_when_the_coordinator_die
     assert 0 < costs(facts).read_twice <= 25
 
 
+@pytest.mark.parametrize("leaps", [True, False])
+def test_what_a_member_commits_behind_a_cut_puts_nothing_off(leaps: bool) -> None:
+    cut = {"at": "100s", "isolate": {"members": "consumer-2", "for": "60s"}}
+    scenario = small([cut, {"at": "110s", "crash": {"members": "consumer-2"}}])
+    client = {"enable.auto.commit": False, "session.timeout.ms": 20_000}
+    facts = simulate(replace(scenario, client=client), "classic/range", 3, constants=PUNCTUAL, leaps=leaps).facts
+    removed = [fact["t"] for fact in facts if fact["fact"] == "group" and fact["because"] == "session timeout"]
+    assert removed == [pytest.approx(120_000, abs=250)]
+
+
 @pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
 def test_leaps_over_idle_time_lose_as_many_messages_as_a_walk_through_it(
     strategy: str, monkeypatch: pytest.MonkeyPatch
