@@ -1,6 +1,7 @@
 """Applications that commit by themselves: after each batch, and before anything else happens to them.
 
 Why        where a batch ends is worked out when something comes in (process.py), so what they have committed by then is
+Counted    only the last of those commits is made, but each of them is a request to the coordinator
 Start at   HandCommits.before_anything_else
 """
 
@@ -25,37 +26,51 @@ class HandCommits:
     def before_silence(self) -> None:
         """Nothing more will be heard of it for a while. What it did after it had fallen silent nobody heard."""
         process = self.process
-        done = {} if process.cut_off or process.paused else self.done_with()
+        done, earlier = ({}, 0) if process.cut_off or process.paused else self.done_with()
         if done and process.world.commit_late(process, done, process.now_ms):
             process.routine.made_late, process.routine.late_ms = done, process.now_ms
+            process.world.routine(process.commit_of(done), earlier)
 
     def before_anything_else(self) -> None:
-        process, done = self.process, self.done_with()
-        if done and process.machine.in_poll:
+        process = self.process
+        done, earlier = self.done_with()
+        if not done:
+            return
+        if process.machine.in_poll:
             process.tell(PollReturned())
-        if done:
-            process.tell(Commit(done, sync=False))
+        if not process.cut_off:
+            process.world.routine(process.commit_of(done), earlier)
+        process.tell(Commit(done, sync=False))
 
     def after_a_batch(self, offsets: Offsets) -> None:
         if self.process.application.commits_after_processing and offsets:
             self.told = dict(offsets)
             self.process.tell(Commit(offsets, sync=False))
 
-    def done_with(self) -> dict[TopicPartition, int]:
-        """Everything apart from the batch that is worked on now."""
+    def done_with(self) -> tuple[dict[TopicPartition, int], int]:
+        """Everything apart from the batch that is worked on now, and how many batches before the last it took."""
         process, reader = self.process, self.process.reader
         if not process.application.commits_after_processing or not reader.streams:
-            return {}
+            return {}, 0
         now_ms = process.now_ms
         reader.advance(now_ms)
         batch_ms = process.batch_ms()
         under_way = reader.speed * ((now_ms - reader.since_ms) % batch_ms) if batch_ms > 1 and reader.running else 0
         share = -(-under_way // len(reader.streams))
-        self.told = {
-            tp: max((position - share) // RECORD, reader.streams[tp].committed, self.told.get(tp, 0))
-            for tp, position in reader.positions.items()
-        }
-        return self.told
+        told, records = {}, 0
+        for tp, position in reader.positions.items():
+            before = max(reader.streams[tp].committed, self.told.get(tp, 0))
+            told[tp] = max((position - share) // RECORD, before)
+            records += told[tp] - before
+        self.told = told
+        return told, max(0, -(-records // self.batch_records()) - 1)
+
+    def batch_records(self) -> int:
+        """How many a poll() brings: as many as it may to who is behind, and to who keeps up what has been written while
+        a fetch was on its way, which in a quiet topic is one record at a time (seen with Java's consumer)."""
+        process, reader = self.process, self.process.reader
+        arrived = max(reader.lag, reader.rate * process.world.round_trip_ms())
+        return min(max(arrived // RECORD, 1), process.application.max_poll_records)
 
     def forget_what_is_gone(self) -> None:
         streams = self.process.reader.streams

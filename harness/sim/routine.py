@@ -86,7 +86,7 @@ class Routine:
         process = self.process
         deleted = process.world.deleted
         if deleted and not process.has_background and any(topic in deleted for topic, _ in process.machine.owned):
-            return process.application.retry_backoff_ms + process.world.commit_takes_ms()
+            return process.application.retry_backoff_ms + process.world.round_trip_ms()
         return process.application.auto_commit_interval_ms
 
     @property

@@ -166,6 +166,8 @@ class World:
             for topic in process.machine.subscribed_topics
         }
         unread = [tp for tp, stream in self.records.streams.items() if not stream.readers and tp[0] in subscribed]
+        for process in self.processes.values():
+            process.hand_commits.before_silence()
         self.trace.tell(self.kernel.now_ms, "end", quiet=quiet, unread=by_topic(unread))
         for process in list(self.processes.values()):
             process.stop_reading(list(process.reader.streams))
@@ -271,8 +273,8 @@ class World:
         network = self.scenario.network
         return 2 * (network.latency_ms + network.jitter_ms) + self.constants.append_ms
 
-    def commit_takes_ms(self) -> int:
-        """From its request to its answer, as a rule."""
+    def round_trip_ms(self) -> int:
+        """From a commit to its answer, as a rule."""
         network = self.scenario.network
         return 2 * network.latency_ms + network.jitter_ms + self.constants.append_ms
 

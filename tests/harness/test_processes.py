@@ -94,6 +94,28 @@ def test_who_commits_after_each_batch_reads_little_twice_in_a_rolling_restart(st
     assert found.read_twice <= 40  # a record or two of each partition in each rebalance
 
 
+@pytest.mark.parametrize("leaps", [True, False])
+@pytest.mark.parametrize(
+    ("rate", "record", "commits"),
+    [
+        ("60/s", "1ms", pytest.approx(18_000, rel=0.01)),  # one a record: seen with Java's consumer
+        ("3000/s", "1ms", pytest.approx(1_800, rel=0.05)),  # who is behind does 300,000 a member, 500 at a time
+    ],
+)
+def test_who_commits_after_each_batch_asks_as_often_as_there_are_batches(
+    rate: str, record: str, commits: object, leaps: bool
+) -> None:
+    told = scenario(
+        topics={"orders": {"partitions": 6, "rate": rate}},
+        members={"consumer": {"count": 3, "topics": "orders", "record": record}},
+        client={"enable.auto.commit": False},
+        timeline=[{"at": "100s", "fail over": {"down": "1s"}}],
+        duration="5m",
+    )
+    facts = simulate(told, "classic/range", 1, leaps=leaps, watch=Checker().feed).facts
+    assert next(fact["count"]["OffsetCommit"] for fact in facts if fact["fact"] == "requests") == commits
+
+
 def test_members_migrated_to_static_membership_commit_as_who_they_are() -> None:
     """Killed right after: what they committed while nothing happened was accepted, so little is read twice."""
     migration = {"at": "20s", "rolling restart": {"downtime": "1s", "gap": "2s", "strategy": "classic/range+static"}}
