@@ -38,6 +38,8 @@ class Routine:
     beats_ms: int = 0
     commits_ms: int = 0
     """By how much the leap that is being made puts off heartbeats, and auto-commits."""
+    uncounted_ms: int = 0
+    """Of what leaps have put off: less than from one heartbeat to the next."""
     heartbeat: Request | None = None
     """The last one, to count those that a leap passes over."""
     poll_ms: int = -1
@@ -143,8 +145,7 @@ class Routine:
         process.timers.leap(to_ms, self.shift_of)
         if self.moves:
             process.machine.leap(self.beats_ms, self.commits_ms)
-        beats = self.beats_ms // process.machine.heartbeat_interval_ms
-        process.world.routine(self.heartbeat or self.first_heartbeat(), beats)
+        process.world.routine(self.heartbeat or self.first_heartbeat(), self.beats_passed_over())
         if process.application.commits_after_processing:
             if process.reader.rate:
                 process.hand_commits.before_silence()
@@ -157,6 +158,14 @@ class Routine:
                 process.reader.advance(last_ms)
                 self.made_late, self.late_ms = process.reader.offsets(), to_ms
                 process.world.committed_at_rest(process, self.made_late, last_ms, self.commits_ms // every_ms)
+
+    def beats_passed_over(self) -> int:
+        """Each is counted from the one before, and that was late."""
+        every_ms = self.process.machine.heartbeat_interval_ms + self.look_ms // 2
+        self.uncounted_ms += self.beats_ms
+        beats = max(0, self.uncounted_ms // every_ms)
+        self.uncounted_ms -= beats * every_ms
+        return beats
 
     def first_heartbeat(self) -> Request:
         """As it would have been sent, had there been time for one before the leap."""

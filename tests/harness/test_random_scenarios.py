@@ -159,6 +159,17 @@ def test_what_a_member_commits_behind_a_cut_puts_nothing_off(leaps: bool) -> Non
 
 
 @pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+def test_leaps_over_idle_time_count_as_many_requests_as_a_walk_through_it(strategy: str) -> None:
+    """A classic member's heartbeats are each a little late, and so fewer than its interval would have."""
+    idle = replace(small([{"at": "200s", "crash": {"members": "consumer-2"}}]), duration_ms=3_600_000)
+
+    def requests(leaps: bool) -> int:
+        return costs(simulate(idle, strategy, 3, leaps=leaps).facts).requests
+
+    assert requests(leaps=True) == pytest.approx(requests(leaps=False), rel=0.003)
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
 def test_leaps_over_idle_time_lose_as_many_messages_as_a_walk_through_it(
     strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
