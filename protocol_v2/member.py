@@ -125,7 +125,7 @@ class Member:
         kept = memory.owned
         if memory.pending_revocation or memory.awaiting_callback:
             kept = kept - memory.pending_revocation - memory.awaiting_callback
-        if subscribed.topics.issuperset([topic for topic, _ in kept]):
+        if memory.owned_topics <= subscribed.topics:
             return kept
         return frozenset(tp for tp in kept if subscribed.may_fetch(tp[0]))
 

@@ -170,6 +170,7 @@ class MemberMemory:
     metadata_at_ms: int = 0
 
     owned: frozenset[TopicPartition] = NOWHERE
+    owned_topics: frozenset[str] = frozenset()
     pending_revocation: frozenset[TopicPartition] = NOWHERE
     awaiting_callback: frozenset[TopicPartition] = NOWHERE
     """Added, but onPartitionsAssigned is not through with them."""
@@ -308,6 +309,7 @@ class MemberTurn:
         """Positions of partitions that stay survive; who comes new starts from its committed offset."""
         memory = self.memory
         memory.owned = frozenset(partitions)
+        memory.owned_topics = frozenset([topic for topic, _ in memory.owned])
         memory.pending_revocation &= memory.owned
         memory.awaiting_callback &= memory.owned
         memory.looked_up &= memory.owned

@@ -36,20 +36,17 @@ def request_bytes(request: Request) -> int:
         return size
     match request:
         case ConsumerGroupHeartbeatRequest():
-            size += sum(len(topic) + 2 for topic in request.subscribed_topic_names or ())
-            size += sum(20 + 4 * len(one.partitions) for one in request.topic_partitions or ())
+            size += sum([len(topic) + 2 for topic in request.subscribed_topic_names or ()])
+            size += sum([20 + 4 * len(one.partitions) for one in request.topic_partitions or ()])
         case JoinGroupRequest():
-            size += sum(len(protocol.name) + len(protocol.metadata) + 4 for protocol in request.protocols)
+            size += sum([len(protocol.name) + len(protocol.metadata) + 4 for protocol in request.protocols])
         case SyncGroupRequest():
-            size += sum(len(one.member_id) + len(one.assignment) + 4 for one in request.assignments)
+            size += sum([len(one.member_id) + len(one.assignment) + 4 for one in request.assignments])
         case OffsetCommitRequest():
-            size += sum(len(topic.name) + 4 + A_COMMIT * len(topic.partitions) for topic in request.topics)
+            size += sum([len(topic.name) + 4 + A_COMMIT * len(topic.partitions) for topic in request.topics])
         case OffsetFetchRequest():
-            size += sum(
-                len(topic.name) + 4 + 4 * len(topic.partition_indexes)
-                for group in request.groups
-                for topic in group.topics or ()
-            )
+            topics = [topic for group in request.groups for topic in group.topics or ()]
+            size += sum([len(topic.name) + 4 + 4 * len(topic.partition_indexes) for topic in topics])
     return size
 
 
