@@ -9,7 +9,7 @@ from math import ceil
 from assignors.model import Group, Member, Topic
 from assignors.strategies import Strategy
 from harness.compare import Comparison
-from harness.scenario.model import RollingRestart, Scenario, Slow
+from harness.scenario.model import DeleteTopic, RollingRestart, Scenario, Slow
 from harness.scenario.strategy_lists import parse_strategies
 from harness.sim.parts import options
 from harness.units import duration_text
@@ -27,12 +27,25 @@ def cautions(comparison: Comparison, strategy: str) -> Iterator[str]:
         yield from consumer_cautions(scenario)
     if chosen.protocol == "classic" and chosen.assignor in ("range", "roundrobin", "sticky"):
         yield "Eager: every rebalance takes all partitions from all members, also where nothing moves."
+        yield from deletion_cautions(scenario)
     yield from batch_cautions(chosen, scenario)
     for one in comparison.ranking:
         if one.strategy == strategy and one.failed_processes:
             yield f"Processes ended with an exception {one.failed_processes} times in these runs: see what raised."
         elif one.broken:
             yield f"{one.strategy} did not get through every run and was left out of the choice."
+
+
+def deletion_cautions(scenario: Scenario) -> Iterator[str]:
+    """The leader hears of it first and commits in vain, then the others do."""
+    application = options(scenario.client)
+    deleted = [event.topic for event in scenario.timeline if isinstance(event, DeleteTopic)]
+    if deleted and not application.commits_after_processing:
+        yield (
+            f"Where a topic is deleted ({deleted[0]} here) that eager members read, their last auto-commit is tried "
+            f"again until max.poll.interval.ms ({duration_text(application.max_poll_interval_ms)}) is over, by the "
+            "leader and then by the others, and nobody reads: take it out of the subscription first."
+        )
 
 
 def batch_cautions(strategy: Strategy, scenario: Scenario) -> Iterator[str]:

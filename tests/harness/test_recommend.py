@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from harness.recommend.group_life import life_of_group
 from harness.recommend.migration import migration
 from harness.recommend.properties import properties
 from harness.scenario.model import Scenario
-from harness.scenario.reading import parse_scenario
+from harness.scenario.reading import load_scenario, parse_scenario
 from tests.api.conftest import Run, run  # noqa: F401 - the fixture
 from tests.harness.small_scenarios import RESTART, write
 from tests.harness.test_compare import made_up, row
@@ -206,6 +207,24 @@ def test_batches_that_outlast_a_timeout_are_warned_of(strategy: str, record: str
     found = [text for text in advise(scenario, {strategy: [1.0] * 6}).cautions if "full batch" in text]
     assert len(found) == (said is not None)
     assert said is None or said in found[0]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "client", "warned"),
+    [
+        (EAGER, {}, True),
+        (EAGER, {"enable.auto.commit": False}, False),  # who commits nothing before a rebalance waits for nothing
+        (COOPERATIVE, {}, False),
+    ],
+)
+def test_an_eager_group_is_warned_of_a_topic_that_is_deleted(
+    strategy: str, client: dict[str, object], warned: bool
+) -> None:
+    """As Java's consumers stand still (tests/live/test_slow_applications.py)."""
+    scenario = replace(load_scenario(Path("examples/scenarios/deleted_topic.yaml")), client=client)
+    found = [text for text in advise(scenario, {strategy: [1.0] * 6}).cautions if "is deleted" in text]
+    assert len(found) == warned
+    assert not warned or "max.poll.interval.ms (5m)" in found[0]
 
 
 def test_static_members_of_kip_848_come_with_their_warnings(scenario: Scenario) -> None:
