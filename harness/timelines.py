@@ -103,6 +103,9 @@ class Reader:
         self.running: dict[str, int] = {}
         self.still: dict[tuple[str, str], int] = {}
         self.begun = False
+        self.started_ms: int | None = None
+        self.wanted: set[str] | None = None
+        """Topics that somebody subscribes to, or did to the last; None: the trace does not say."""
         self.reads: list[tuple[int, int, str, int, str]] = []
         self.gaps: list[tuple[int, int, str, int, str]] = []
 
@@ -122,7 +125,7 @@ class Reader:
             case "event" if not self.begun:
                 self.begun = True
                 for tp in self.readers:
-                    self.count(tp)
+                    self.count(tp, self.now_ms)
         text = in_words(fact)
         if text:
             self.lines.happenings.append(Happening(self.now_ms, fact["fact"], text))
@@ -155,13 +158,13 @@ class Reader:
         for index in range(partitions):
             self.readers.setdefault((topic, index), set())
             if self.begun:
-                self.count((topic, index))
+                self.count((topic, index), self.now_ms)
 
-    def count(self, tp: TopicPartition) -> None:
+    def count(self, tp: TopicPartition, since_ms: int) -> None:
         if tp not in self.counted:
             self.counted.add(tp)
             if not self.readers[tp]:
-                self.unread[tp] = self.now_ms
+                self.unread[tp] = since_ms
 
     def end_gap(self, tp: TopicPartition) -> None:
         since_ms = self.unread.pop(tp, None)
@@ -170,6 +173,7 @@ class Reader:
 
     def on_process(self, member: str, what: str, for_ms: int) -> None:
         if what == "started":
+            self.started_ms = self.now_ms if self.started_ms is None else self.started_ms
             if member not in self.lines.members:
                 self.lines.members.append(member)
             self.running[member] = self.now_ms
@@ -197,12 +201,18 @@ class Reader:
         self.reads += (
             (since_ms, end_ms, topic, index, member) for (member, (topic, index)), since_ms in self.open.items()
         )
-        for tp in list(self.unread):
-            self.end_gap(tp)
         read = {topic for _, _, topic, _, _ in self.reads}
+        wanted = read if self.wanted is None else self.wanted
+        if self.started_ms is not None:
+            for tp in self.readers:
+                if tp[0] in wanted:
+                    self.count(tp, self.started_ms)
+        for tp in list(self.unread):
+            if tp[0] in wanted:
+                self.end_gap(tp)
         lines.reads = merged(self.reads)
-        # What nobody ever reads has no owner to miss.
-        lines.gaps = merged(gap for gap in self.gaps if gap[2] in read)
+        # What nobody ever wanted has no owner to miss.
+        lines.gaps = merged(gap for gap in self.gaps if gap[2] in read | wanted)
         for member, how in list(self.still):
             self.goes_on(member, how)
         lines.states += (State(since_ms, end_ms, member, "running") for member, since_ms in self.running.items())
@@ -277,6 +287,7 @@ def timelines(facts: Iterable[Fact]) -> Timelines:
     for fact in facts:
         if fact["fact"] == "end":
             reader.now_ms = fact["t"]
+            reader.wanted = set(fact["wanted"]) if "wanted" in fact else None
             break
         reader.feed(fact)
     return reader.finish()

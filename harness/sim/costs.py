@@ -1,19 +1,22 @@
 """What a run cost, as one flat row, read off its trace: simulated and live runs are measured by the same code.
 
-Without    partition-seconds in which nobody read a partition, counted from its first owner or the first event,
-           whichever is earlier; it stands still when its owner is paused, cut off or held up by one record
+Without    partition-seconds in which nobody read a partition that somebody wants, counted from its first owner or the
+           first event, whichever is earlier, to its next owner or the end; where there is neither, from the first start.
+           It stands still when its owner is paused, cut off or held up by one record
 Moves      a partition is read by another member than before; a needless revocation ends with the same process reading
            it again
-Settling   from an event of the timeline until the last change of ownership or of the group's state before the next one
+Settling   from an event of the timeline until the last change of ownership or of the group's state before the next one,
+           if everything is read then
 Behind     time in which more than one second's worth of records waited
 Start at   costs
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Set
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from harness.sim.trace import Fact
 from protocol_v1.effects.member import TopicPartition
@@ -38,7 +41,7 @@ class Costs:
     settle_mean_s: float
     settle_worst_s: float
     unsettled: int
-    """Events that were not over when the next one came, or the end."""
+    """Events that were not over when the next one came, or the end: something had no owner, or one that stood still."""
     moved: int
     needless_revocations: int
     read_twice: int
@@ -57,6 +60,20 @@ class Costs:
         return asdict(self)
 
 
+class Open(NamedTuple):
+    """What an event has left to be done."""
+
+    topics: frozenset[str]
+    """With partitions that nobody reads."""
+    stands_still: bool
+
+    def matters_to(self, topics: Set[str]) -> bool:
+        return self.stands_still or not self.topics.isdisjoint(topics)
+
+
+NOTHING_OPEN = Open(frozenset(), False)
+
+
 @dataclass(slots=True)
 class Track:
     """One partition's history, as far as it matters."""
@@ -66,6 +83,7 @@ class Track:
     since_ms: int | None = None
     """Without a reader since; None: not counted yet, or read."""
     counted: bool = False
+    deleted: bool = False
     seen: bool = False
     unowned_ms: int = 0
     longest_ms: int = 0
@@ -81,22 +99,27 @@ class Meter:
         self.lives: dict[str, int] = {}
         self.still: dict[str, int] = {}
         self.reading: dict[str, set[TopicPartition]] = {}
+        self.started_ms: int | None = None
         self.begun = self.over = False
         self.moved = self.needless = self.twice = self.failed = 0
         self.stalled_ms = 0
+        self.held_up: list[tuple[int, int]] = []
+        """By one record: until when, and how many partitions."""
         self.first_epoch: int | None = None
         self.epoch = 0
-        self.events: list[tuple[int, int, bool]] = []
-        """Of every event: when, the last change since, whether everything was owned then."""
+        self.events: list[tuple[int, int, Open]] = []
+        """Of every event: when, the last change since, and what was open when the next one came."""
         self.lags: list[tuple[int, int, int]] = []
         self.skews: list[float] = []
         self.requests = self.request_bytes = 0
         self.sessions_lost = 0.0
-        self.unowned = 0
+        self.unowned: Counter[str] = Counter()
+        """Partitions by topic."""
+        self.wanted: set[str] = set()
+        """Topics that somebody subscribes to, or did to the last."""
 
     def feed(self, fact: Fact) -> None:
         """After the end everybody stops reading, which is no gap: only what was read twice and the sums still count."""
-        self.over = self.over or fact["fact"] == "end"
         if self.over and fact["fact"] == "stops":
             self.count_twice(fact)
         if self.over and fact["fact"] not in SUMS:
@@ -109,43 +132,68 @@ class Meter:
     # Facts
 
     def on_topic(self, fact: Fact) -> None:
+        """One that was deleted and is created again begins anew, except for what it has cost."""
         name, partitions = fact["topic"], fact["partitions"]
         if not partitions:
-            for tp in [tp for tp in self.tracks if tp[0] == name]:
-                self.close(tp, self.tracks[tp])
-                if self.tracks[tp].since_ms is not None:
-                    self.unowned -= 1
-                self.tracks[tp].since_ms = None
-                self.tracks[tp].counted = False
+            for tp, track in self.tracks.items():
+                if tp[0] == name:
+                    self.has_owner(tp, track)
+                    track.counted, track.deleted = False, True
             return
         for index in range(partitions):
-            if (name, index) not in self.tracks:
+            before = self.tracks.get((name, index))
+            if before is None or before.deleted:
                 self.tracks[name, index] = track = Track()
+                if before is not None:
+                    track.unowned_ms, track.longest_ms, track.seen = before.unowned_ms, before.longest_ms, before.seen
                 if self.begun:
-                    self.count(track)
+                    self.count(name, track, self.now_ms)
 
     def on_event(self, fact: Fact) -> None:
         if not self.begun:
             self.begun = True
-            for track in self.tracks.values():
-                self.count(track)
-        self.events.append((self.now_ms, self.now_ms, False))
+            for tp, track in self.tracks.items():
+                self.count(tp[0], track, self.now_ms)
+        self.event_over()
+        self.events.append((self.now_ms, self.now_ms, NOTHING_OPEN))
 
-    def count(self, track: Track) -> None:
-        if not track.counted:
+    def event_over(self) -> None:
+        if self.events:
+            at_ms, last_ms, _ = self.events[-1]
+            stands_still = any(self.reading.get(name) for name in self.still)
+            self.events[-1] = (at_ms, last_ms, Open(frozenset(+self.unowned), stands_still))
+
+    def on_end(self, fact: Fact) -> None:
+        self.over = True
+        self.event_over()
+        self.wanted = set(fact.get("wanted", ()))
+        for name in list(self.still):
+            self.goes_on(name)
+        self.stalled_ms -= sum(max(0, until_ms - self.now_ms) * partitions for until_ms, partitions in self.held_up)
+        for tp, track in self.tracks.items():
+            if tp[0] in self.wanted and not track.deleted:
+                if self.started_ms is not None:
+                    self.count(tp[0], track, self.started_ms)
+                self.has_owner(tp, track)
+
+    def count(self, topic: str, track: Track, since_ms: int) -> None:
+        if not track.counted and not track.deleted:
             track.counted = True
             if not track.readers:
-                track.since_ms = self.now_ms
-                self.unowned += 1
+                track.since_ms = since_ms
+                self.unowned[topic] += 1
 
     def on_process(self, fact: Fact) -> None:
         name, what = fact["member"], fact["is"]
         if what == "started":
             self.lives[name] = self.lives.get(name, 0) + 1
+            self.started_ms = self.now_ms if self.started_ms is None else self.started_ms
         elif what == "failed":
             self.failed += 1
         if what == "stalled":
-            self.stalled_ms += fact["ms"] * len(self.reading.get(name, ()))
+            partitions = len(self.reading.get(name, ()))
+            self.stalled_ms += fact["ms"] * partitions
+            self.held_up.append((self.now_ms + fact["ms"], partitions))
         elif what in STANDS_STILL:
             self.still.setdefault(name, self.now_ms)
         elif what in GOES_ON or what in ("killed", "closed", "failed"):
@@ -172,10 +220,7 @@ class Meter:
             for index, start in zip(indexes, fact["from"][topic], strict=True):
                 track = self.tracks[topic, index]
                 mine.add((topic, index))
-                if track.since_ms is not None:
-                    self.close((topic, index), track)
-                    track.since_ms = None
-                    self.unowned -= 1
+                self.has_owner((topic, index), track)
                 track.counted = track.seen = True
                 me = (name, self.lives.get(name, 0))
                 if track.last is not None and self.begun:
@@ -202,26 +247,30 @@ class Meter:
                 mine.discard((topic, index))
                 if not track.readers and track.counted and track.since_ms is None:
                     track.since_ms = self.now_ms
-                    self.unowned += 1
+                    self.unowned[topic] += 1
         self.changed()
 
     def count_twice(self, fact: Fact) -> None:
         for topic, indexes in fact["partitions"].items():
             for index, end in zip(indexes, fact["at"][topic], strict=True):
                 track = self.tracks[topic, index]
-                start = track.readers.pop(fact["member"], end)
-                self.twice += max(0, min(end, track.high) - start)
-                track.high = max(track.high, end)
+                start = track.readers.pop(fact["member"], None)
+                if start is not None:  # otherwise it has read a topic that was deleted, and is another one now
+                    self.twice += max(0, min(end, track.high) - start)
+                    track.high = max(track.high, end)
 
-    def close(self, tp: TopicPartition, track: Track) -> None:
+    def has_owner(self, tp: TopicPartition, track: Track) -> None:
+        """Or is not waited for any more."""
         if track.since_ms is not None:
             gap_ms = self.now_ms - track.since_ms
             track.unowned_ms += gap_ms
             track.longest_ms = max(track.longest_ms, gap_ms)
+            track.since_ms = None
+            self.unowned[tp[0]] -= 1
 
     def changed(self, fact: Fact | None = None) -> None:
         if self.events:
-            self.events[-1] = (self.events[-1][0], self.now_ms, self.unowned == 0)
+            self.events[-1] = (self.events[-1][0], self.now_ms, NOTHING_OPEN)
 
     def on_lag(self, fact: Fact) -> None:
         self.lags.append((fact["t"], fact["records"], fact["rate"]))
@@ -238,10 +287,12 @@ class Meter:
     # The row
 
     def finish(self) -> Costs:
-        """A run ends with everybody's `stops`: what is open then is no gap, and no change."""
-        read_topics = {tp[0] for tp, track in self.tracks.items() if track.seen}
-        tracks = [track for tp, track in self.tracks.items() if tp[0] in read_topics]
-        settled = [last_ms - at_ms for at_ms, last_ms, whole in self.events if whole]
+        """What nobody ever wanted has no owner to miss."""
+        if not self.over:
+            self.event_over()
+        seen = {tp[0] for tp, track in self.tracks.items() if track.seen}
+        tracks = [track for tp, track in self.tracks.items() if tp[0] in seen | self.wanted]
+        settled = [last_ms - at_ms for at_ms, last_ms, left in self.events if not left.matters_to(self.wanted or seen)]
         lags = sorted(records for _, records, _ in self.lags)
         step_ms = self.lags[1][0] - self.lags[0][0] if len(self.lags) > 1 else 0
         behind = sum(1 for _, records, rate in self.lags if records > rate and rate)
@@ -253,7 +304,7 @@ class Meter:
             rebalances=self.epoch - self.first_epoch if self.first_epoch is not None else self.epoch,
             settle_mean_s=seconds(sum(settled) // len(settled)) if settled else 0.0,
             settle_worst_s=seconds(max(settled, default=0)),
-            unsettled=sum(1 for *_, whole in self.events if not whole),
+            unsettled=len(self.events) - len(settled),
             moved=self.moved,
             needless_revocations=self.needless,
             read_twice=self.twice,
@@ -288,6 +339,7 @@ HANDLERS = {
     "lag": Meter.on_lag,
     "requests": Meter.on_requests,
     "fetch sessions": Meter.on_fetch_sessions,
+    "end": Meter.on_end,
 }
 SUMS = ("requests", "fetch sessions")
 

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from assignors.model import Topic
-from harness.scenario.model import Callbacks, MemberSpec, Poison, Rate, Scenario, TopicSpec
+from harness.scenario.model import Callbacks, DeleteTopic, MemberSpec, Poison, Rate, Scenario, TopicSpec
 from harness.sim.broker import Broker, Coordinator
 from harness.sim.kernel import Kernel
 from harness.sim.network import Wire
@@ -129,6 +129,8 @@ class World:
         """Of the leaders; measured, so it is not a part of the trace."""
         self.starts = 0
         """Processes, again and again."""
+        self.last_subscribed: dict[str, frozenset[str]] = {}
+        """Of processes that have ended, by name."""
         self.removed: set[int] = set()
         self.starting: dict[str, int] = {}
         self.timeline_over_ms = 0
@@ -168,7 +170,9 @@ class World:
         unread = [tp for tp, stream in self.records.streams.items() if not stream.readers and tp[0] in subscribed]
         for process in self.processes.values():
             process.hand_commits.before_silence()
-        self.trace.tell(self.kernel.now_ms, "end", quiet=quiet, unread=by_topic(unread))
+        self.trace.tell(
+            self.kernel.now_ms, "end", quiet=quiet, unread=by_topic(unread), wanted=sorted(self.wanted_topics())
+        )
         for process in list(self.processes.values()):
             process.stop_reading(list(process.reader.streams))
         requests = self.broker.requests
@@ -178,6 +182,13 @@ class World:
             count=dict(sorted(requests.count.items())),
             bytes=dict(sorted(requests.bytes.items())),
         )
+
+    def wanted_topics(self) -> set[str]:
+        """That somebody subscribes to, or did when its last process ended."""
+        subscribed = dict(self.last_subscribed)
+        for process in self.processes.values():
+            subscribed[process.name] = process.machine.subscribed_topics
+        return {topic for topics in subscribed.values() for topic in topics if topic in self.topics}
 
     def settling_ms(self) -> int | None:
         """How long a group may take to come to rest after the last trouble: somebody's silence is noticed, others are
@@ -191,6 +202,8 @@ class World:
         brokers_ms = int(scenario.broker.get("group.consumer.session.timeout.ms", brokers_ms))
         session_ms = max([brokers_ms, *(one.session_timeout_ms for one in applications)])
         poll_ms = max([one.max_poll_interval_ms for one in applications], default=0)
+        if any(isinstance(event, DeleteTopic) for event in scenario.timeline):
+            poll_ms *= 2  # an eager leader waits so long for its commit, and then the others do for theirs
         waits_ms = max(session_ms + poll_ms, scenario.metadata_max_age_ms)
         return max(QUIET_MS, 50_000 + waits_ms + 100 * message_ms)
 
@@ -303,6 +316,7 @@ class World:
 
     def ended(self, process: Process) -> None:
         self.disturbed()
+        self.last_subscribed[process.name] = process.machine.subscribed_topics
         if self.processes.get(process.name) is process:
             del self.processes[process.name]
 

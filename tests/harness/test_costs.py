@@ -1,0 +1,114 @@
+"""What a run is said to have cost, checked by hand: in simulated runs, and in the intervals that a chart draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.scenario.reading import parse_scenario
+from harness.sim.costs import Costs, costs
+from harness.sim.run import simulate
+from harness.sim.trace import Fact
+from harness.timelines import timelines
+
+FOUR = {"partitions": 4, "rate": "10/s"}
+
+
+def facts_of(*timeline: dict[str, Any], strategy: str = "classic/range", **changes: Any) -> list[Fact]:
+    scenario = {
+        "duration": "10m",
+        "topics": {"t": FOUR},
+        "members": {"c": {"count": 1, "topics": "t"}},
+        "timeline": list(timeline),
+        **changes,
+    }
+    return simulate(parse_scenario(scenario), strategy, 1).facts
+
+
+def cost(*timeline: dict[str, Any], strategy: str = "classic/range", **changes: Any) -> Costs:
+    facts = facts_of(*timeline, strategy=strategy, **changes)
+    found = costs(facts)
+    drawn_ms = sum((gap.end_ms - gap.start_ms) * (gap.last - gap.first + 1) for gap in timelines(facts).gaps)
+    assert drawn_ms == pytest.approx(found.unowned_s * 1_000)
+    return found
+
+
+class TestToTheEnd:
+    """What is not over when the run ends has cost as much as if it had ended then."""
+
+    def test_nobody_is_left(self) -> None:
+        found = cost({"at": "1m", "crash": "c-1"})
+        assert (found.unowned_s, found.unowned_worst_s, found.unowned_longest_s) == (4 * 540, 540, 540)
+        assert found.unsettled == 1
+
+    @pytest.mark.parametrize("event", ["pause", "isolate"])
+    def test_the_owner_stands_still(self, event: str) -> None:
+        """It is the owner until it hears that it is not."""
+        found = cost({"at": "590s", event: {"members": "c-1", "for": "1h"}})
+        assert found.stalled_s == 4 * 10
+        assert found.unsettled == 1
+
+    def test_a_record_holds_the_owner_up(self) -> None:
+        poison = [{"topic": "t", "partition": 0, "offset": 1_400, "stall": "1h"}]
+        found = cost(poison=poison, duration="600s", client={"max.poll.interval.ms": "2h"})
+        assert found.stalled_s == pytest.approx(4 * (600 - 560), abs=8)
+
+    def test_a_topic_is_never_read(self) -> None:
+        """From the first event on, as any other."""
+        nothing = "classic/tests.harness.test_costs:Nothing"
+        found = cost({"at": "1m", "pause": {"members": "c-1", "for": "1s"}}, strategy=nothing, duration="3m")
+        assert found.unowned_s == 4 * 120
+
+    def test_a_topic_is_never_read_and_nothing_happens(self) -> None:
+        found = cost(strategy="classic/tests.harness.test_costs:Nothing", duration="3m")
+        assert found.unowned_s == pytest.approx(4 * 180, abs=4 * 10)
+
+    def test_a_group_that_never_finds_back_costs_more_than_one_that_does(self) -> None:
+        crash = {"at": "1m", "crash": "c-1"}
+        members = {"c": {"count": 3, "topics": "t"}}
+        given: dict[str, Any] = {"members": members, "client": {"session.timeout.ms": "20m"}}
+        assert cost(crash, strategy="consumer/uniform", **given).unowned_s < cost(crash, **given).unowned_s
+
+
+class TestWhatNobodyWants:
+    def test_nobody_ever_subscribes(self) -> None:
+        topics = {"t": FOUR, "other": FOUR}
+        found = cost({"at": "1m", "pause": {"members": "c-1", "for": "1s"}}, topics=topics)
+        assert (found.unowned_s, found.unsettled) == (0, 0)
+
+    def test_everybody_unsubscribes(self) -> None:
+        topics = {"t": FOUR, "other": FOUR}
+        drops = {"at": "1m", "subscribe": {"members": "c-1", "topics": "t"}}
+        later = {"at": "5m", "pause": {"members": "c-1", "for": "1s"}}
+        found = cost(drops, later, topics=topics, members={"c": {"count": 1, "topics": ["t", "other"]}})
+        assert found.unowned_s < 4 * 10
+        assert found.unsettled == 0
+
+    def test_a_topic_is_deleted(self) -> None:
+        assert cost({"at": "1m", "delete topic": "t"}).unowned_s == 0
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+def test_a_topic_that_is_deleted_and_created_again_begins_anew(strategy: str) -> None:
+    deletes = {"at": "2m", "delete topic": "t"}
+    creates = {"at": "5m", "create topic": {"name": "t", **FOUR}}
+    facts = facts_of(deletes, creates, strategy=strategy, duration="20m")
+    again_ms = [fact["t"] for fact in facts if fact["fact"] == "reads" and fact["t"] >= 300_000]
+    found = costs(facts)
+    assert (found.read_twice, found.needless_revocations, found.moved) == (0, 0, 0)
+    assert found.unowned_s == pytest.approx(4 * (again_ms[0] - 300_000) / 1_000)
+
+
+def test_an_event_that_changes_nothing_is_settled_at_once() -> None:
+    found = cost({"at": "1m", "slow": {"members": "c-1", "factor": 2, "for": "10s"}})
+    assert (found.unsettled, found.settle_worst_s) == (0, 0)
+
+
+class Nothing:
+    """An assignor that gives nobody anything."""
+
+    name = "nothing"
+
+    def assign(self, group: object) -> dict[str, dict[str, list[int]]]:
+        return {}
