@@ -32,7 +32,7 @@ Progress = Callable[[int], None]
 """Told how many runs are done."""
 
 NOT_KEPT = "durable"
-"""The one kind of fact that is only whispered: a trace does not hold it."""
+"""The one kind of fact that is only whispered: a trace does not hold it, unless it broke an invariant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,12 @@ def watched_run(
         if fact["fact"] != NOT_KEPT:
             facts.append(fact)
         meter.feed(fact)
-        checker.feed(fact)
+        try:
+            checker.feed(fact)
+        except Broken:
+            if fact["fact"] == NOT_KEPT:
+                facts.append(fact)
+            raise
 
     try:
         run = simulate(scenario, strategy, seed, until_ms=until_ms, watch=take)

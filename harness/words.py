@@ -113,6 +113,12 @@ WORDS: Mapping[str, CostWords] = {
         "the group is behind for {a} instead of {b}",
         "Time in which more than one second's worth of records waits.",
     ),
+    "recover_s": CostWords(
+        "Time to recover",
+        "s",
+        "the group takes at most {a} to catch up instead of {b}",
+        "The longest time behind at a stretch.",
+    ),
     "load_skew": CostWords(
         "Busiest member",
         "x the mean",

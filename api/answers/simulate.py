@@ -29,7 +29,7 @@ class Simulated:
     drawn: Timelines
 
     def to_json(self, views: Sequence[str] = ()) -> dict[str, Any]:
-        """The views that are named; all of them without."""
+        """The views that are named; without, all of them but cpu, which is measured and never the same twice."""
         run, drawn = self.run, self.drawn
         broken = run.broken
         data: dict[str, Any] = {
@@ -50,6 +50,8 @@ class Simulated:
             data["unowned"] = drawn.unowned_at(drawn.end_ms)
         if not views or "events" in views:
             data["events"] = [{"at_ms": one.at_ms, "kind": one.kind, "what": one.text} for one in drawn.happenings]
+        if "cpu" in views:
+            data["assignment_cpu_ms"] = run.assignment_cpu_ms
         return data
 
 

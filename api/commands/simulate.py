@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.scenario.model import Scenario
     from harness.timelines import Timelines
 
-VIEWS = ("ownership", "costs", "events")
+VIEWS = ("ownership", "costs", "events", "cpu")
 LANE = 72
 """Characters of a lane: each is one stretch of time."""
 MOST_LANES = 40
@@ -82,6 +82,8 @@ def print_views(
         elif view == "ownership":
             print_lanes(drawn)
             print_ownership(drawn)
+        elif view == "cpu":
+            console().print(f"Leaders' assignments: {run.assignment_cpu_ms or 0:g} ms CPU here", markup=False)
         else:
             print_events(drawn)
 

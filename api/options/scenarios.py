@@ -102,7 +102,7 @@ def simulate(
     ] = None,
     show: Annotated[
         list[str] | None,
-        typer.Option("--show", metavar="WHAT", help="ownership, costs or events; may be given several times."),
+        typer.Option("--show", metavar="WHAT", help="ownership, costs, events or cpu; may be given several times."),
     ] = None,
     trace: Annotated[
         str | None,

@@ -57,6 +57,7 @@ class LiveWorld:
         self.processes: dict[str, Actor] = {}
         self.members = {spec.name: spec for spec in scenario.members}
         self.strategies: dict[str, str] = {}
+        self.deployed: dict[str, str] = {}
         self.topics: dict[str, Topic] = {}
         self.specs: dict[str, TopicSpec] = {}
         self.timeline_over_ms = 0

@@ -1,8 +1,8 @@
 """What a run cost, as one flat row, read off its trace: simulated and live runs are measured by the same code.
 
 Without    partition-seconds in which nobody read a partition that somebody wants, counted from its first owner or the
-           first event, whichever is earlier, to its next owner or the end; where there is neither, from the first start.
-           It stands still when its owner is paused, cut off or held up by one record
+           first event, whichever is earlier (or the first start, where there is neither), to its next owner or the end;
+           it stands still when its owner is paused, cut off or held up by one record
 Moves      a partition is read by another member than before; a needless revocation ends with the same process reading
            it again
 Settling   from an event of the timeline until the last change of ownership or of the group's state before the next one,
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Set
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
 
 from harness.sim.trace import Fact
@@ -48,6 +49,8 @@ class Costs:
     lag_peak: int
     lag_p99: int
     behind_s: float
+    recover_s: float
+    """The longest time behind at a stretch."""
     load_skew: float
     """The busiest member's load over the mean, averaged over time; 1 is perfect."""
     requests: int
@@ -295,7 +298,7 @@ class Meter:
         settled = [last_ms - at_ms for at_ms, last_ms, left in self.events if not left.matters_to(self.wanted or seen)]
         lags = sorted(records for _, records, _ in self.lags)
         step_ms = self.lags[1][0] - self.lags[0][0] if len(self.lags) > 1 else 0
-        behind = sum(1 for _, records, rate in self.lags if records > rate and rate)
+        stretches = [len(list(points)) for is_behind, points in groupby(self.lags, behind) if is_behind]
         return Costs(
             unowned_s=seconds(sum(track.unowned_ms for track in tracks)),
             unowned_worst_s=seconds(max((track.unowned_ms for track in tracks), default=0)),
@@ -310,13 +313,19 @@ class Meter:
             read_twice=self.twice,
             lag_peak=lags[-1] if lags else 0,
             lag_p99=lags[(len(lags) - 1) * 99 // 100] if lags else 0,
-            behind_s=seconds(behind * step_ms),
+            behind_s=seconds(sum(stretches) * step_ms),
+            recover_s=seconds(max(stretches, default=0) * step_ms),
             load_skew=round(sum(map(to_milli, self.skews)) / 1_000 / len(self.skews), 3) if self.skews else 0.0,
             requests=self.requests,
             request_bytes=self.request_bytes,
             failed_processes=self.failed,
             fetch_sessions_lost=self.sessions_lost,
         )
+
+
+def behind(point: tuple[int, int, int]) -> bool:
+    _, records, rate = point
+    return records > rate > 0
 
 
 def to_milli(value: float) -> int:

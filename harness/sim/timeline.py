@@ -66,6 +66,8 @@ class World(Protocol):
     scenario: Scenario
     trace: Trace
     strategies: dict[str, str]
+    deployed: dict[str, str]
+    """What a rolling restart of a whole family has brought: newcomers of it come up with that."""
     members: dict[str, MemberSpec]
     timeline_over_ms: int
     starting: dict[str, int]
@@ -117,6 +119,13 @@ def start_soon(world: World, name: str, delay_ms: int, spec: MemberSpec) -> None
     world.kernel.at(at_ms, start_now, world, name, at_ms)
 
 
+def start_new(world: World, name: str, delay_ms: int, spec: MemberSpec) -> None:
+    """One that was not there when the others were migrated."""
+    if name not in world.processes and family(name) in world.deployed:
+        world.strategies[name] = world.deployed[family(name)]
+    start_soon(world, name, delay_ms, spec)
+
+
 def start_now(world: World, name: str, at_ms: int) -> None:
     """Unless it was stopped before it came up."""
     if world.starting.get(name) == at_ms:
@@ -137,7 +146,7 @@ def to_each(world: World, names: Sequence[str], action: Callable[[str, Process],
 def on_start(world: World, event: Start) -> None:
     tell(world, event, event.members)
     for name in event.members:
-        start_soon(world, name, world.start_delay_ms(), world.members[name])
+        start_new(world, name, world.start_delay_ms(), world.members[name])
 
 
 def on_stop(world: World, event: Stop) -> None:
@@ -176,6 +185,8 @@ def bring_up(world: World, name: str, old: Process | None) -> None:
 
 def on_rolling_restart(world: World, event: RollingRestart) -> None:
     names = list(event.members) if event.members else [*world.processes, *world.starting]
+    if event.strategy is not None:
+        world.deployed |= {kin: event.strategy for kin in map(family, names) if set(running(world, kin)) <= set(names)}
     roll(world, event, names)
 
 
@@ -234,30 +245,30 @@ def run_out_of_grace(process: Process) -> None:
 
 
 def on_scale(world: World, event: Scale) -> None:
-    kind = running(world, event.template)
-    tell(world, event, kind, to=event.to)
+    tell(world, event, running(world, family(event.template)), to=event.to)
     scale(world, event.template, event.to, event.every_ms)
 
 
 def family(name: str) -> str:
-    base, dash, number = name.rpartition("-")
-    return base if dash and number.isdigit() else name
+    """Whose replicas it is one of: consumer, of consumer-2 and of consumer-2~3 after two surges."""
+    pod, _, _ = name.partition("~")
+    base, dash, number = pod.rpartition("-")
+    return base if dash and number.isdigit() else pod
 
 
-def running(world: World, template: str) -> list[str]:
-    """Or about to."""
-    kin = family(template)
+def running(world: World, kin: str) -> list[str]:
+    """Of a family. Or about to."""
     up = [name for name, process in world.processes.items() if not process.stopping]
     return [name for name in dict.fromkeys([*up, *world.starting]) if family(name) == kin]
 
 
 def scale(world: World, template: str, to: int, every_ms: int) -> None:
-    names = running(world, template)
+    names = running(world, family(template))
     for i, name in enumerate(reversed(names[to:])):
         world.kernel.after(i * every_ms, end_it, world, name, False)
     fresh = new_names(world, template, to - len(names))
     for i, name in enumerate(fresh):
-        start_soon(world, name, i * every_ms + world.start_delay_ms(), world.members[template])
+        start_new(world, name, i * every_ms + world.start_delay_ms(), world.members[template])
 
 
 def new_names(world: World, template: str, how_many: int) -> list[str]:
@@ -279,14 +290,14 @@ def autoscale(world: World, event: Autoscale, last_high_ms: int) -> None:
     """Up at once, down only after a while without need: what a lag-based autoscaler does."""
     now_ms = world.kernel.now_ms
     lag = world.lag_records()
-    have = len(running(world, event.template))
+    have = len(running(world, family(event.template)))
     enough = event.most * event.lag_per_member
     want = event.most if lag >= enough else max(-int(-lag // event.lag_per_member), event.least)
     if want >= have:
         last_high_ms = now_ms
     if want > have or (want < have and now_ms - last_high_ms >= event.cooldown_ms):
         world.disturbed()
-        tell(world, event, running(world, event.template), to=want)
+        tell(world, event, running(world, family(event.template)), to=want)
         scale(world, event.template, want, 0)
         last_high_ms = now_ms
     world.kernel.after(event.every_ms, autoscale, world, event, last_high_ms)

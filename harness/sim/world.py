@@ -113,6 +113,7 @@ class World:
         self.members = {spec.name: spec for spec in scenario.members}
         self.strategies: dict[str, str] = {}
         """Members that a migration has brought to another strategy."""
+        self.deployed: dict[str, str] = {}
         self.broker = Broker(
             self.kernel,
             self.trace,
@@ -321,11 +322,15 @@ class World:
             del self.processes[process.name]
 
     def failed(self, process: Process) -> None:
-        self.kernel.after(self.constants.restart_failed_ms, self.supervise, process.name)
+        """Who waits to be started again is about to start, and not missing: nobody else starts it meanwhile."""
+        self.starting[process.name] = at_ms = self.kernel.now_ms + self.constants.restart_failed_ms
+        self.kernel.at(at_ms, self.supervise, process.name, at_ms)
 
-    def supervise(self, name: str) -> None:
-        if name not in self.processes:
-            self.start(name)
+    def supervise(self, name: str, at_ms: int) -> None:
+        if self.starting.get(name) == at_ms:
+            del self.starting[name]
+            if name not in self.processes:
+                self.start(name)
 
     def commit_late(self, process: Process, offsets: Mapping[TopicPartition, int], at_ms: int) -> bool:
         """A commit that was not worth an event of its own; nobody hears the answer. Whether it was accepted."""

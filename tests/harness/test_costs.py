@@ -105,6 +105,14 @@ def test_an_event_that_changes_nothing_is_settled_at_once() -> None:
     assert (found.unsettled, found.settle_worst_s) == (0, 0)
 
 
+def test_the_time_to_recover_is_the_longest_time_behind() -> None:
+    """A pause of 30 s leaves 300 records; at twice the rate in which they come they take another 30 s."""
+    pauses = [{"at": at, "pause": {"members": "c-1", "for": lasts}} for at, lasts in (("1m", "30s"), ("5m", "10s"))]
+    found = cost(*pauses, members={"c": {"count": 1, "topics": "t", "record": "50ms"}})
+    assert found.recover_s == pytest.approx(59, abs=4)
+    assert found.behind_s == pytest.approx(59 + 19, abs=8)
+
+
 class Nothing:
     """An assignor that gives nobody anything."""
 

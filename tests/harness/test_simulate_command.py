@@ -86,6 +86,34 @@ def test_a_broken_invariant_is_exit_code_1_with_the_command_that_shows_it(run: R
     assert last["t"] >= 41_000  # the shortest prefix that shows it
 
 
+def test_a_commit_that_breaks_an_invariant_is_in_the_trace_and_found_again(
+    run: Run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Commits are not kept in a trace, but the one that the command is to show again is."""
+
+    class NoCommits(runs.Checker):
+        def feed(self, fact: runs.Fact) -> None:
+            if fact["fact"] == "durable" and fact["t"] >= 41_000:
+                raise Broken("honest commits", "made up", fact["t"])
+
+    monkeypatch.setattr(runs, "Checker", NoCommits)
+    file, trace = write(tmp_path), tmp_path / "trace.jsonl"
+    ended = run("simulate", file, "--trace", str(trace))
+    last = json.loads(trace.read_text().splitlines()[-1])
+    assert last["fact"] == "durable"
+    assert f"--until {last['t']}ms" in ended.err
+    assert run("simulate", file, "--until", f"{last['t']}ms").code == 1
+
+
+def test_what_the_leaders_took_is_measured_and_said_where_it_is_asked_for(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    file = write(tmp_path)
+    assert json.loads(run("simulate", file, "--json", "--show", "cpu").out)["assignment_cpu_ms"] > 0
+    assert "Leaders' assignments" in run("simulate", file, "--show", "cpu").out
+    assert "assignment_cpu_ms" not in json.loads(run("simulate", file, "--json").out)
+
+
 @pytest.mark.usefixtures("broken")
 def test_a_comparison_with_a_broken_run_says_so_and_ends_with_1(run: Run, tmp_path: Path) -> None:  # noqa: F811
     file = write(tmp_path)
@@ -137,7 +165,7 @@ def test_saved_runs_are_ranked_anew_without_running_them(run: Run, tmp_path: Pat
         ("simulate {file} --seed -1", "--seed: must not be negative, got -1"),
         ("simulate {file} --until 12.5", "--until: '12.5' is not a duration"),
         ("simulate {file} --until 3h", "--until: 3h is after the scenario's end, 2m"),
-        ("simulate {file} --show all", "--show: expected ownership, costs or events, got 'all'"),
+        ("simulate {file} --show all", "--show: expected ownership, costs, events or cpu, got 'all'"),
         ("simulate", "SCENARIO: is missing"),
         ("recommend {file} --from nothing", '--from: unknown strategy "nothing"'),
         ("recommend {file} --brokers 0", "--brokers: must be between 1 and 10,000, got 0"),

@@ -126,3 +126,51 @@ def test_a_rolling_restart_is_also_of_those_who_are_still_to_start(surge: bool) 
 def test_nobody_is_expected_to_come_to_rest_before_the_last_event_is_over(timeline: list[dict[str, Any]]) -> None:
     end = next(fact for fact in facts_of(timeline, duration="12m") if fact["fact"] == "end")
     assert end["quiet"] is False
+
+
+DOUBLE_BOUNCE = [
+    {"at": "1m", "rolling restart": {"downtime": "5s", "gap": "20s", "strategy": "classic/cooperative-sticky,range"}},
+    {"at": "3m", "rolling restart": {"downtime": "5s", "gap": "20s", "strategy": "classic/cooperative-sticky"}},
+]
+
+
+def failures(facts: Sequence[Fact]) -> int:
+    return sum(fact["fact"] == "process" and fact["is"] == "failed" for fact in facts)
+
+
+@pytest.mark.parametrize(
+    "grows",
+    [
+        {"scale": {"members": "consumer", "to": 5}},
+        {"autoscale": {"members": "consumer", "least": 5, "most": 6, "lag per member": 1_000, "every": "15s"}},
+        {"start": "consumer-3"},
+    ],
+)
+def test_who_comes_new_after_a_migration_has_what_the_others_were_migrated_to(grows: dict[str, Any]) -> None:
+    """Range alone would be refused: INCONSISTENT_GROUP_PROTOCOL."""
+    away = [{"at": "20s", "stop": "consumer-3"}] if "start" in grows else []
+    facts = facts_of([*away, *DOUBLE_BOUNCE, {"at": "6m", **grows}], duration="10m")
+    assert failures(facts) == 0
+    assert len(alive_at_the_end(facts)) == (3 if away else 5)
+
+
+def test_a_canary_does_not_decide_for_newcomers() -> None:
+    canary = {"members": ["consumer-1"], "downtime": "5s", "gap": "5s", "strategy": "classic/roundrobin,range"}
+    timeline = [{"at": "30s", "rolling restart": canary}, {"at": "1m", "scale": {"members": "consumer", "to": 4}}]
+    facts = facts_of(timeline, duration="3m")
+    assert failures(facts) == 0
+    assert alive_at_the_end(facts) == {f"consumer-{n}" for n in range(1, 5)}
+
+
+def test_after_a_surge_a_family_is_as_large_as_before() -> None:
+    surge = {"at": "30s", "rolling restart": {"downtime": "5s", "gap": "5s", "surge": True}}
+    facts = facts_of([surge, {"at": "2m", "scale": {"members": "consumer", "to": 4}}], duration="4m")
+    assert len(alive_at_the_end(facts)) == 4
+
+
+def test_an_autoscaler_does_not_start_who_is_about_to_be_started_again() -> None:
+    """Everybody fails, as two strategies that exclude each other do: one restart in ten seconds each."""
+    apart = {"members": ["consumer-1"], "downtime": "5s", "gap": "5s", "strategy": "classic/cooperative-sticky"}
+    autoscale = {"members": "consumer", "least": 3, "most": 3, "lag per member": 1, "every": "1s"}
+    facts = facts_of([{"at": "30s", "rolling restart": apart}, {"at": "1m", "autoscale": autoscale}], duration="5m")
+    assert 0 < failures(facts) <= 300 / 10
