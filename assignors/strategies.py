@@ -121,7 +121,9 @@ def run_assignor(assignor: Assignor, group: Group) -> Mapping[str, Mapping[str, 
     name = type(assignor).__qualname__
     try:
         answer = assignor.assign(group)
-    except Exception as error:  # whatever a custom class raises is a finding about it
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a custom class raises is a finding about it, also SystemExit
         raise AssignorError(f"{name}.assign raised {error_line(error)}") from error
     problem = shape_problem(answer)
     if problem:

@@ -65,8 +65,8 @@ def change_assignor(before: Sequence[Strategy], after: Sequence[Strategy]) -> It
     if not set(new) <= set(old):
         yield Step(
             f"First rolling restart: partition.assignment.strategy={classes(both)}.",
-            f"Both are offered; {old[0]} stays chosen as long as one member offers nothing else, and the group stays "
-            f"{'cooperative' if all(one in COOPERATIVE for one in both) else 'eager'}.",
+            f"Both are offered; {old[0]} stays chosen as long as one member offers nothing else, and "
+            f"{manner(old, both)}.",
         )
     yield Step(
         f"{'Second' if not set(new) <= set(old) else 'One'} rolling restart: "
@@ -79,6 +79,14 @@ def change_assignor(before: Sequence[Strategy], after: Sequence[Strategy]) -> It
             "librdkafka refuses a list that mixes eager and cooperative assignors, so it has no double rolling "
             "restart; group.protocol=consumer is its way without a stop.",
         )
+
+
+def manner(old: Sequence[str], both: Sequence[str]) -> str:
+    if all(one in COOPERATIVE for one in both):
+        return "the group stays cooperative"
+    if all(one in COOPERATIVE for one in old):
+        return "whoever offers both is eager from then on"
+    return "the group stays eager"
 
 
 def change_protocol(before: Sequence[Strategy], after: Sequence[Strategy], scenario: Scenario) -> Iterator[Step]:

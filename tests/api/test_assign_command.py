@@ -101,6 +101,9 @@ def test_a_custom_class_answers_and_its_failures_are_one_line(
         "class Nonsense:\n"
         "    def assign(self, group):\n"
         "        return {'C1': {'T1': '012'}}\n"
+        "class Quits:\n"
+        "    def assign(self, group):\n"
+        "        raise SystemExit(0)\n"
     )
     monkeypatch.chdir(tmp_path)
     good = run("assign", "--json", stdin=request("classic/my_assignors:First"))
@@ -109,6 +112,8 @@ def test_a_custom_class_answers_and_its_failures_are_one_line(
     assert (broken.code, "raised ZeroDivisionError" in broken.err) == (2, True)
     nonsense = run("assign", stdin=request("classic/my_assignors:Nonsense"))
     assert (nonsense.code, "a str for 'T1' of member 'C1'" in nonsense.err) == (2, True)
+    quits = run("assign", stdin=request("classic/my_assignors:Quits"))
+    assert (quits.code, "raised SystemExit" in quits.err) == (2, True)
 
 
 def test_the_table_shows_every_member_and_explain_every_partition(run: Run) -> None:

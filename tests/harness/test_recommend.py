@@ -151,6 +151,19 @@ def test_from_javas_default_list_one_restart_is_enough() -> None:
     assert restart.startswith("One rolling restart: ")
 
 
+@pytest.mark.parametrize(
+    ("now", "then", "said"),
+    [
+        (EAGER, COOPERATIVE, "the group stays eager"),
+        (COOPERATIVE, "classic/sticky", "whoever offers both is eager from then on"),
+        (COOPERATIVE, "classic/load-aware", "the group stays cooperative"),
+    ],
+)
+def test_what_a_group_is_between_two_restarts_is_said(now: str, then: str, said: str) -> None:
+    first, *_ = migration(now, then, parse_scenario(RESTART))
+    assert said in first.why
+
+
 def test_to_the_consumer_protocol_online() -> None:
     brokers, restart, back = steps(COOPERATIVE, "consumer/uniform")
     assert brokers.startswith("Brokers: Kafka 4.0 or newer")
