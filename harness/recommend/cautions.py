@@ -9,6 +9,7 @@ from math import ceil
 from assignors.model import Group, Member, Topic
 from assignors.strategies import Strategy
 from harness.compare import Comparison
+from harness.recommend.migration import COOPERATIVE
 from harness.scenario.model import DeleteTopic, RollingRestart, Scenario, Slow
 from harness.scenario.strategy_lists import parse_strategies
 from harness.sim.parts import options
@@ -57,18 +58,20 @@ def batch_cautions(strategy: Strategy, scenario: Scenario) -> Iterator[str]:
         batch_ms = application.max_poll_records * member.record_ms * max([1.0, *(one.factor for one in events)])
         if batch_ms > longest_ms:
             longest_ms, slowest = batch_ms, application
-    records, poll_ms, session = slowest.max_poll_records, slowest.max_poll_interval_ms, slowest.session_timeout_ms
+    records, poll_ms = slowest.max_poll_records, slowest.max_poll_interval_ms
+    session, beat_ms = slowest.session_timeout_ms, slowest.heartbeat_interval_ms
     takes = f"A full batch ({records:,} records, max.poll.records) takes up to {duration_text(round(longest_ms))} here"
     if longest_ms >= poll_ms:
         yield (
             f"{takes}, and max.poll.interval.ms is {duration_text(poll_ms)}: who falls behind is put out of the group, "
             f"and falls further behind. {remedy(records, longest_ms, poll_ms)}"
         )
-    elif strategy.protocol == "classic" and strategy.assignor == "cooperative-sticky" and longest_ms >= session:
+    elif strategy.protocol == "classic" and strategy.assignor in COOPERATIVE and longest_ms >= session - beat_ms:
         yield (
             f"{takes}, and session.timeout.ms is {duration_text(session)}: a cooperative member that works on one "
-            "while a rebalance completes neither hears of it nor heartbeats, and is removed; two such members can "
-            f"throw each other out for ever. {remedy(records, longest_ms, session)}"
+            "while a rebalance completes does not hear of it, sends its first heartbeat only an interval "
+            f"({duration_text(beat_ms)}, heartbeat.interval.ms) after it has, and is removed; two such members can "
+            f"throw each other out for ever. {remedy(records, longest_ms, session - beat_ms)}"
         )
 
 

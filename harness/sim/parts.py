@@ -103,8 +103,9 @@ class Application:
     max_poll_records: int = 500
     max_poll_interval_ms: int = 300_000
     session_timeout_ms: int = 45_000
+    heartbeat_interval_ms: int = 3_000
     commits_after_processing: bool = False
-    """commitSync after every batch, instead of the auto-commit."""
+    """After every batch, instead of the auto-commit."""
     auto_commit_interval_ms: int = 5_000
     retry_backoff_ms: int = 100
 
@@ -115,6 +116,7 @@ def options(settings: Mapping[str, Any]) -> Application:
         max_poll_records=int(settings.get("max.poll.records", 500)),
         max_poll_interval_ms=int(settings.get("max.poll.interval.ms", 300_000)),
         session_timeout_ms=int(settings.get("session.timeout.ms", 45_000)),
+        heartbeat_interval_ms=int(settings.get("heartbeat.interval.ms", 3_000)),
         commits_after_processing=not auto,
         auto_commit_interval_ms=int(settings.get("auto.commit.interval.ms", 5_000)),
         retry_backoff_ms=int(settings.get("retry.backoff.ms", 100)),

@@ -194,11 +194,12 @@ class Process:
     def hold_up(self, ms: int) -> None:
         """Nobody can be expected to come to rest while an application does not poll for longer than its timeouts allow.
         A session is kept up by a thread of the consumer's own, but a classic one's does not hear the answer to a
-        JoinGroup that was sent before the batch."""
+        JoinGroup that was sent before the batch, and sends its first heartbeat an interval after it has."""
         application = self.application
         allowed_ms = application.max_poll_interval_ms
         if not self.has_background:
-            allowed_ms = min(allowed_ms, application.session_timeout_ms)
+            first_beat_ms = self.machine.heartbeat_interval_ms + self.routine.look_ms + self.world.round_trip_ms()
+            allowed_ms = min(allowed_ms, application.session_timeout_ms - first_beat_ms)
         if ms >= allowed_ms:
             world = self.world
             world.held_up_until_ms = max(world.held_up_until_ms, self.now_ms + ms)

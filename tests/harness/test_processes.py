@@ -218,3 +218,22 @@ def test_who_commits_with_every_poll_reads_next_to_nothing_twice(strategy: str) 
     found = cost(scenario(timeline=crash, client={"auto.commit.interval.ms": 0}), strategy)
     assert found.read_twice <= 6
     assert cost(scenario(timeline=crash), strategy).read_twice > 20
+
+
+@pytest.mark.parametrize(("record", "thrown_out"), [("2ms", False), ("5ms", True)])
+def test_a_batch_and_a_heartbeat_interval_must_fit_into_a_cooperative_follower_s_session(
+    record: str, thrown_out: bool
+) -> None:
+    """It hears that a rebalance is complete after its batch, and sends its first heartbeat an interval later. Three of
+    Java's consumers, with the same times: batches of 5 s cost one its partitions, batches of 2 s nobody."""
+    reads = {"count": 1, "topics": "orders", "record": record}
+    told = scenario(
+        topics={"orders": {"partitions": 6, "rate": "5000/s"}},
+        members={"a": reads, "b": reads, "c": reads},
+        client={"max.poll.records": 1_000, "heartbeat.interval.ms": 3_000, "session.timeout.ms": 6_000},
+        timeline=[{"at": "5s", "start": "b-1"}, {"at": "40s", "start": "c-1"}],
+        duration="2m",
+    )
+    facts = simulate(told, "classic/cooperative-sticky", 1).facts
+    lost = {fact["member"] for fact in facts if fact["fact"] == "callback" and fact["callback"].endswith("Lost")}
+    assert lost == ({"b-1"} if thrown_out else set())
