@@ -81,8 +81,8 @@ def share(value: object) -> float:
     found = PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is not None:
         return finite(float(found[1]) / 100, value)
-    if type(value) in (int, float) and 0 <= value < math.inf:  # type: ignore[operator]
-        return float(value)  # type: ignore[arg-type]
+    if isinstance(value, int | float) and is_number(value) and 0 <= value < math.inf:
+        return as_float(value)
     raise ValueError(f"{quoted(value)} is not a share: say 30% or 0.3")
 
 
@@ -129,6 +129,14 @@ def rate_text(per_second: float) -> str:
     return f"{per_second!r}/s"
 
 
+def as_float(number: float) -> float:
+    """Whole numbers go further than floats; beyond those there is only a lot."""
+    try:
+        return float(number)
+    except OverflowError:
+        raise ValueError(f"{quoted(number)} is too large") from None
+
+
 def finite(number: float, value: object) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{quoted(value)} is too large")
@@ -147,4 +155,6 @@ def quoted(value: object) -> str:
         text = ("yes" if value else "no") if isinstance(value, bool) else repr(value)
     except RecursionError:
         return "a deeply nested value"
+    except ValueError:  # Python prints no number of more than 4,300 digits
+        return "a number of thousands of digits"
     return text if len(text) <= 60 else text[:57] + "..."

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from api.answers.size import SizeAsked, size_of
-from api.terminal import console, print_json
+from api.terminal import console, headline, print_json
 from harness.units import duration_text
 
 if TYPE_CHECKING:
@@ -78,13 +78,13 @@ def show(needs: Needs, sizing: Sizing, unit: str) -> None:
         rows.append((f"caught up after {outage} down", lambda plan: time_text(plan.catch_up_s)))
     for title, cell in rows:
         table.add_row(title, *(cell(plan) for plan in plans))
-    out.print(f"[bold]{sizing.partitions:,} partitions[/bold], {why(needs, sizing, unit)}", soft_wrap=True)
+    out.print(headline(f"{sizing.partitions:,} partitions", f", {why(needs, sizing, unit)}"), soft_wrap=True)
     out.print(table)
     out.print(brokers_text(needs, sizing), soft_wrap=True)
     if sizing.lasts_years is not None:
         out.print(f"{sizing.partitions:,} partitions suffice for {sizing.lasts_years:.1f} years", soft_wrap=True)
     for note in sizing.notes:
-        out.print(f"note: {note}", soft_wrap=True, markup=False, style="yellow")
+        out.print(f"note: {note}", soft_wrap=True, style="yellow")
 
 
 def why(needs: Needs, sizing: Sizing, unit: str) -> str:

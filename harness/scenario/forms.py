@@ -65,7 +65,7 @@ class PoisonForm(Form):
 
     topic: str
     partition: int = Field(ge=0)
-    offset: int = Field(ge=0)
+    offset: int = Field(ge=0, le=2**63 - 1)
     stall: LongDuration
 
 

@@ -293,6 +293,10 @@ def test_a_section_with_nothing_in_it_is_as_good_as_none() -> None:
             scenario(poison=[{"topic": "orders", "partition": 4, "offset": 0, "stall": "1m"}]),
             "poison[0].partition: orders has partitions 0 to 3 at most",
         ),
+        (
+            scenario(poison=[{"topic": "orders", "partition": 0, "offset": 2**63, "stall": "1m"}]),
+            "poison[0].offset: must be at most 9,223,372,036,854,775,807, got",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_line_with_its_path(data: object, message: str) -> None:
