@@ -19,6 +19,9 @@ from assignors.json_contract import ContractError
 from harness.scenario.strategy_lists import normal_strategy
 from harness.units import duration_ms, fine_ms, probability, quoted, rate_per_second
 
+CONTROL = "\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029"
+"""Line ends and what terminals take as orders: nobody's name, and a table or a lane of its own where it is shown."""
+ONE_LINE = re.compile(f"[^{CONTROL}]+")
 TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 T = TypeVar("T")
 
@@ -103,6 +106,12 @@ def names(value: object) -> list[str]:
 def topic_name(value: object) -> str:
     if not isinstance(value, str) or not TOPIC_NAME.fullmatch(value) or value in (".", ".."):
         raise ValueError(f"{quoted(value)} cannot be a topic's name: letters, digits, '.', '_' and '-', at most 249")
+    return value
+
+
+def member_name(value: object) -> str:
+    if not isinstance(value, str) or not ONE_LINE.fullmatch(value):
+        raise ValueError(f"{quoted(value)} cannot be a member's name: it has a line end or a control character in it")
     return value
 
 

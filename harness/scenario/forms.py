@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -18,6 +19,7 @@ from harness.scenario.form import (
     StrategyText,
     complaint,
     mapping,
+    member_name,
     topic_name,
     words,
 )
@@ -69,14 +71,19 @@ class PoisonForm(Form):
     stall: LongDuration
 
 
-def known_topics(value: object) -> dict[str, Any]:
-    given = mapping(value)
-    for name in given:
-        try:
-            topic_name(name)
-        except ValueError as error:
-            raise complaint(str(error)) from None
-    return given
+def named(check: Callable[[object], str]) -> BeforeValidator:
+    """A mapping whose keys are names that `check` lets pass."""
+
+    def reader(value: object) -> dict[str, Any]:
+        given = mapping(value)
+        for name in given:
+            try:
+                check(name)
+            except ValueError as error:
+                raise complaint(str(error)) from None
+        return given
+
+    return BeforeValidator(reader)
 
 
 class ScenarioForm(Form):
@@ -86,8 +93,8 @@ class ScenarioForm(Form):
     description: str = ""
     duration: LongDuration
     strategy: StrategyText | None = Field(None, description="What runs now, such as classic/range.")
-    topics: Annotated[dict[str, TopicForm], BeforeValidator(known_topics)] = Field(min_length=1)
-    members: Annotated[dict[str, MemberForm], BeforeValidator(mapping)] = Field(min_length=1)
+    topics: Annotated[dict[str, TopicForm], named(topic_name)] = Field(min_length=1)
+    members: Annotated[dict[str, MemberForm], named(member_name)] = Field(min_length=1)
     client: Annotated[
         dict[str, Any], BeforeValidator(mapping), WithJsonSchema(settings_schema({**CLIENT, **WHOLE_GROUP}))
     ] = Field(default_factory=dict)
