@@ -24,7 +24,7 @@ DURATION = re.compile(rf"(?:{PART}\s*)+")
 NUMBER = r"\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?"
 FINE = re.compile(rf"({NUMBER})\s*(us|ms|s|m)")
 RATE = re.compile(rf"({NUMBER})\s*([kKMG]?)\s*/\s*(s|m|h|d)")
-PERCENT = re.compile(rf"({NUMBER})\s*%")
+SHARE = re.compile(rf"({NUMBER})\s*(%?)")
 SIZE = re.compile(rf"({NUMBER})\s*({'|'.join(BYTES)})")
 SIZE_RATE = re.compile(rf"({NUMBER})\s*({'|'.join(BYTES)})\s*/\s*(s|m|h|d)")
 LONGEST_MS = 10 * 366 * MS["d"]
@@ -77,10 +77,10 @@ def rate_per_second(value: object) -> float:
 
 
 def share(value: object) -> float:
-    """`30%` or 0.3; more than the whole is allowed."""
-    found = PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
+    """`30%` or 0.3, which options and quoted values give as text; more than the whole is allowed."""
+    found = SHARE.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is not None:
-        return finite(float(found[1]) / 100, value)
+        return finite(float(found[1]) / (100 if found[2] else 1), value)
     if isinstance(value, int | float) and is_number(value) and 0 <= value < math.inf:
         return as_float(value)
     raise ValueError(f"{quoted(value)} is not a share: say 30% or 0.3")

@@ -30,9 +30,9 @@ class SizeAsked:
     per_consumer: str
     per_partition: str | None = None
     record_size: str | None = None
-    growth: str = "0%"
+    growth: str | float = "0%"
     horizon: str = "0y"
-    headroom: str = "20%"
+    headroom: str | float = "20%"
     outage: str = "0s"
     partitions: int | None = None
     consumers: int | None = None
@@ -82,7 +82,7 @@ def size_of(asked: SizeAsked) -> Sized:
         raise ContractError("--target", str(error)) from None
 
 
-def read(reader: Callable[[object], T], text: str, option: str) -> T:
+def read(reader: Callable[[object], T], text: object, option: str) -> T:
     try:
         return reader(text)
     except ValueError as error:

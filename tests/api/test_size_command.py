@@ -30,6 +30,16 @@ def test_records_and_bytes_mix_when_a_records_size_is_known(run: Run) -> None:
     assert json.loads(ended.out)["partitions"] == 12  # 120 MB/s with the usual headroom
 
 
+def test_a_share_is_a_percentage_or_a_number(run: Run) -> None:
+    asked = "size --target 5k/s --per-consumer 600/s --horizon 2y --json"
+    percent, number = (
+        run(*asked.split(), "--growth", growth, "--headroom", headroom)
+        for growth, headroom in (("30%", "20%"), ("0.3", "0.2"))
+    )
+    assert number.code == 0
+    assert number.out == percent.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

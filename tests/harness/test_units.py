@@ -82,8 +82,8 @@ def test_kafkas_settings_are_plain_milliseconds_or_durations() -> None:
 
 
 def test_a_probability_is_a_percentage_or_a_number() -> None:
-    assert probability("0.1%") == probability(0.001) == 0.001
-    for value in ("120%", 10**400):
+    assert probability("0.1%") == probability(0.001) == probability("0.001") == 0.001
+    for value in ("120%", "1.2", "-0.1", "", 10**400):
         with pytest.raises(ValueError, match="between 0 and 1"):
             probability(value)
 

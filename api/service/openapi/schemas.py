@@ -118,13 +118,13 @@ PLAN = record(
     ["demand", "with_headroom", "partitions", "consumers"],
 )
 RATE = r"^[0-9]+(\.[0-9]+)?\s*([kKMG]?|B|kB|KB|MB|GB|KiB|MiB|GiB)\s*/\s*(s|m|h|d)$"
-PERCENT = r"^[0-9]+(\.[0-9]+)?\s*%$"
 
 
 def text(pattern: str, *examples: str) -> Schema:
     return {"type": "string", "pattern": pattern, "examples": list(examples)}
 
 
+PART = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?\s*%?$"}]}
 ONE_TO_MANY = {"type": "integer", "minimum": 1, "maximum": 10_000_000}
 SIZE = record(
     {
@@ -132,9 +132,9 @@ SIZE = record(
         "per_consumer": text(RATE, "600/s") | {"description": "What one consumer does."},
         "per_partition": text(RATE, "10MB/s") | {"description": "What producers can write to one partition."},
         "record_size": text(r"^[0-9]+(\.[0-9]+)?\s*(B|kB|KB|MB|GB|KiB|MiB|GiB)$", "1kB"),
-        "growth": text(PERCENT, "30%") | {"description": "More each year."},
+        "growth": PART | {"description": "More each year.", "examples": ["30%", 0.3]},
         "horizon": text(r"^[0-9]{1,2}(\.[0-9]{1,3})?\s*(y|mo|d)$", "2y"),
-        "headroom": text(PERCENT, "20%"),
+        "headroom": PART | {"description": "On top of the demand.", "examples": ["20%", 0.2]},
         "outage": text(r"^[0-9]{1,6}(ms|s|m|h)$", "30m") | {"description": "To catch up after."},
         "partitions": ONE_TO_MANY | {"description": "Those there are."},
         "consumers": ONE_TO_MANY | {"description": "Those there are."},
