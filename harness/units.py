@@ -18,10 +18,11 @@ SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 THOUSANDS = {"": 1, "k": 1_000, "K": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
-# Fifteen digits are more than any clock has; a number of a million digits would be a way to stop the reader.
-PART = r"(\d{1,15}(?:\.\d{1,9})?)\s*(ms|s|m|h|d)"
+# 0 to 9: \d is every script's digits. Fifteen are more than any clock has; a number of a million digits would be a way
+# to stop the reader.
+PART = r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*(ms|s|m|h|d)"
 DURATION = re.compile(rf"(?:{PART}\s*)+")
-NUMBER = r"\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?"
+NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?"
 FINE = re.compile(rf"({NUMBER})\s*(us|ms|s|m)")
 RATE = re.compile(rf"({NUMBER})\s*([kKMG]?)\s*/\s*(s|m|h|d)")
 SHARE = re.compile(rf"({NUMBER})\s*(%?)")

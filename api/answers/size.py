@@ -91,7 +91,7 @@ def read(reader: Callable[[object], T], text: object, option: str) -> T:
 
 def years(text: object) -> float:
     """`2y`, `18mo` or `90d`."""
-    found = re.fullmatch(r"(\d{1,4}(?:\.\d{1,3})?)\s*(y|mo|d)", str(text))
+    found = re.fullmatch(r"([0-9]{1,4}(?:\.[0-9]{1,3})?)\s*(y|mo|d)", str(text))
     if found is None:
         raise ValueError(f"{quoted(text)} is not a horizon: say 2y, 18mo or 90d")
     length = float(found[1]) * YEARS[found[2]]

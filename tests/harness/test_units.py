@@ -49,6 +49,7 @@ def test_a_duration_is_whole_milliseconds(text: object, ms: int) -> None:
         (90, "90 has no unit: say 500ms, 20s, 5m, 2h or 1d"),
         ("90", "'90' is not a duration: say 500ms, 20s, 5m, 2h or 1d"),
         ("-5s", "'-5s' is not a duration: say 500ms, 20s, 5m, 2h or 1d"),
+        ("٣s", "'٣s' is not a duration: say 500ms, 20s, 5m, 2h or 1d"),  # a digit, but not one of these
         ("0.5ms", "'0.5ms' is not a whole number of milliseconds"),
         ("99999d", "'99999d' is longer than ten years"),
         ("9" * 5_000 + "s", "'" + "9" * 56 + "... is not a duration: say 500ms, 20s, 5m, 2h or 1d"),

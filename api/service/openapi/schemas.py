@@ -334,21 +334,11 @@ def components() -> dict[str, Schema]:
 def scenario_components() -> dict[str, Schema]:
     """The published schema of a scenario; as everywhere in it, what is optional may also be null."""
     whole = scenario_schema()
-    parts = {f"Scenario{name}": nullable(part) for name, part in whole.pop("$defs").items()}
-    scenario = nullable({key: value for key, value in whole.items() if key not in ("$schema", "title")})
+    parts = {f"Scenario{name}": part for name, part in whole.pop("$defs").items()}
+    scenario = {key: value for key, value in whole.items() if key not in ("$schema", "title")}
     scenario["properties"]["strategy"] = or_null({"type": "string", "pattern": f"^({OFFERED})$"})
     made: dict[str, Schema] = rewritten({"Scenario": scenario, **parts})
     return made
-
-
-def nullable(schema: Schema) -> Schema:
-    if "anyOf" in schema:
-        return schema | {"anyOf": [nullable(one) for one in schema["anyOf"]]}
-    if "properties" not in schema:
-        return schema
-    required = schema.get("required", ())
-    changed = {name: one if name in required else or_null(one) for name, one in schema["properties"].items()}
-    return schema | {"properties": changed}
 
 
 def rewritten(value: Any) -> Any:
