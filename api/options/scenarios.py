@@ -149,9 +149,18 @@ def size(
     ] = None,
     replication: Annotated[int, typer.Option("--replication", metavar="N", help="Replicas of a partition.")] = 3,
     broker_limit: Annotated[int, typer.Option("--broker-limit", metavar="N", help="Replicas on a broker.")] = 4_000,
+    strategies: Annotated[
+        str,
+        typer.Option("--strategies", metavar="A,B,C", help="What a deploy is simulated with; the first one counts."),
+    ] = "classic/range,classic/cooperative-sticky,consumer/uniform",
+    deploys: Annotated[int, typer.Option("--deploys", metavar="N", help="Each day; 0 leaves their cost out.")] = 1,
+    downtime: Annotated[str, typer.Option("--downtime", metavar="TIME", help="Of a consumer in a deploy.")] = "10s",
     as_json: AsJson = False,
 ) -> None:
-    """Say how many partitions and consumers a throughput needs, now and in some years."""
+    """Say how many partitions and consumers a throughput needs, now and in some years, and what a deploy of them costs.
+
+    The deploy is simulated: how long partitions stand still, what waits meanwhile, and how soon that is caught up with.
+    """
     from api.commands.size import size_command
 
     size_command(
@@ -168,5 +177,8 @@ def size(
         brokers=brokers,
         replication=replication,
         broker_limit=broker_limit,
+        strategies=strategies,
+        deploys=deploys,
+        downtime=downtime,
         as_json=as_json,
     )

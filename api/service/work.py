@@ -172,7 +172,7 @@ def watcher(scenario: Scenario, limits: Limits, tell: Tell) -> Callable[[Fact], 
     return watch
 
 
-SIZE_COUNTS = ("partitions", "consumers", "brokers", "replication", "broker_limit")
+SIZE_COUNTS = ("partitions", "consumers", "brokers", "replication", "broker_limit", "deploys")
 SIZE_SHARES = ("growth", "headroom")
 SIZE_COUNT = ((int,), "a whole number")
 SIZE_SHARE = ((str, int, float), "a share such as 0.3 or 30%")

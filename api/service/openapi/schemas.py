@@ -124,6 +124,7 @@ def text(pattern: str, *examples: str) -> Schema:
     return {"type": "string", "pattern": pattern, "examples": list(examples)}
 
 
+STRATEGY = rf"({'|'.join(BUILT_IN)})(\+static)?"
 PART = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?\s*%?$"}]}
 ONE_TO_MANY = {"type": "integer", "minimum": 1, "maximum": 10_000_000}
 SIZE = record(
@@ -141,8 +142,27 @@ SIZE = record(
         "brokers": ONE_TO_MANY | {"description": "Those there are."},
         "replication": ONE_TO_MANY,
         "broker_limit": ONE_TO_MANY | {"description": "Replicas on one broker."},
+        "strategies": text(f"^({STRATEGY})(,({STRATEGY}))*$", "classic/range,consumer/uniform")
+        | {"description": "What a deploy is simulated with; the first one's standstill counts."},
+        "deploys": {"type": "integer", "minimum": 0, "maximum": 1_000}
+        | {"description": "Each day, 1 without it; 0 leaves their cost out."},
+        "downtime": text(r"^[0-9]{1,3}(ms|s)$", "10s") | {"description": "Of a consumer in a deploy."},
     },
     ["target", "per_consumer"],
+)
+DEPLOY_COST = record(
+    {
+        "strategy": STRING,
+        "unowned_s": NUMBER | {"description": "Partition-seconds without an owner."},
+        "unowned_longest_s": NUMBER | {"description": "The longest that one partition stands still in one piece."},
+        "rebalances": COUNT,
+        "moved": COUNT,
+        "read_twice": NUMBER,
+        "waiting": NUMBER | {"description": "What waits at the worst moment, in the unit of the answer."},
+        "catch_up_s": or_null(NUMBER) | {"description": "Until that is done; null: never, for want of room to spare."},
+        "estimated": {"type": "boolean", "description": "From a smaller group."},
+    },
+    ["strategy", "unowned_s", "unowned_longest_s", "waiting", "catch_up_s", "estimated"],
 )
 SIZING = {
     "type": "object",
@@ -155,7 +175,16 @@ SIZING = {
         "horizon": ref("Plan"),
         "replicas": COUNT,
         "brokers_needed": COUNT,
+        "standstill": or_null(NUMBER)
+        | {"description": "The part of its time for which a partition has no owner because of deploys."},
         "notes": listed(STRING),
+        "deploy": or_null(
+            record(
+                {"consumers": COUNT, "a_day": COUNT, "assumed": STRING, "costs": listed(DEPLOY_COST)},
+                ["consumers", "a_day", "assumed", "costs"],
+                "What a rolling deploy of the group costs, as simulated.",
+            )
+        ),
     },
 }
 ADVICE = {
