@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 
 class BadInput(Exception):
@@ -36,9 +37,17 @@ def print_json(value: Any) -> None:
 
 
 def console() -> Console:
+    """Text stays as it is written: names come from files, and `[red]` or `:warning:` in one is no order to rich."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=False)
+    return Console(highlight=False, soft_wrap=False, markup=False, emoji=False)
+
+
+def headline(strong: str, rest: str = "", style: str = "bold") -> Text:
+    """A line whose beginning stands out."""
+    from rich.text import Text
+
+    return Text.assemble((strong, style), rest)
 
 
 @contextmanager

@@ -12,6 +12,9 @@ from harness.scenario.reading import parse_scenario
 from harness.units import quoted
 from harness.weights import NAMES, checked, checked_whole, default_weights
 
+MOST = 1e18
+"""No run costs so much, and sums of such costs are still numbers."""
+
 
 def is_comparison(data: object) -> bool:
     return isinstance(data, Mapping) and "runs" in data and "ranking" in data
@@ -58,4 +61,6 @@ def read_run(data: Any, path: str) -> Sample:
 def number(value: Any, path: str) -> float:
     if type(value) not in (int, float):
         raise ContractError(path, f"expected a number, got {quoted(value)}")
+    if not 0 <= value <= MOST:
+        raise ContractError(path, f"must be between 0 and {MOST:g}, got {quoted(value)}")
     return float(value) if type(value) is float else value

@@ -47,6 +47,7 @@ class Needs:
     broker_limit: int = 4_000
     """Replicas on one broker. Kafka's advice of the ZooKeeper days; KRaft carries more, if files and memory do."""
     rebalances_per_day: float = 0.0
+    """Whatever `rebalance_cost` is the cost of: a rebalance, or a deploy of the whole group."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ class Sizing:
     brokers_needed: int
     replicas_a_broker: int | None
     standstill: float | None
-    """The part of its time for which a partition has no owner because of rebalances."""
+    """The part of its time for which a partition has no owner because of rebalances; None where nobody asked."""
     notes: Sequence[str]
 
     def to_json(self) -> dict[str, Any]:
@@ -98,9 +99,9 @@ def size(needs: Needs, rebalance_cost: RebalanceCost | None = None) -> Sizing:
         raise ValueError(f"that would take more than {MAX_PARTITIONS:,} partitions")
     replicas = partitions * needs.replication
     standstill = None
-    if rebalance_cost is not None:
-        first = plan(needs, 0.0, partitions, unit_rate, 0.0)
-        cost = rebalance_cost(partitions, first.consumers or partitions)
+    first = plan(needs, 0.0, partitions, unit_rate, 0.0)
+    if rebalance_cost is not None and first.consumers is not None:
+        cost = rebalance_cost(partitions, first.consumers)
         standstill = min(cost * needs.rebalances_per_day / (partitions * DAY_S), 1.0)
     sizing = Sizing(
         partitions=partitions,
@@ -128,15 +129,18 @@ def demand_at(needs: Needs, years: float) -> float:
 def plan(needs: Needs, years: float, partitions: int, unit_rate: float, standstill: float) -> Plan:
     demand = demand_at(needs, years)
     wanted = demand * (1 + needs.headroom)
-    # What arrives while a partition stands still is done in the rest of its time.
-    consumers = math.inf if standstill >= 1 else consumers_needed(wanted / (1 - standstill), partitions, needs)
+    # What arrives while a partition stands still is done in the rest of its time, with what headroom there is.
+    catching_up = demand / (1 - standstill) if standstill < 1 else math.inf
+    consumers = consumers_needed(max(wanted, catching_up), partitions, needs)
+    if math.isinf(consumers):
+        consumers = consumers_needed(wanted, partitions, needs)
     if math.isinf(consumers):
         share = utilisation = catch_up = count = None
     else:
         count = int(consumers)
         share = math.ceil(partitions / count)
         utilisation = share * demand / partitions / needs.per_consumer
-        catch_up = catch_up_seconds(demand, partitions, count, needs)
+        catch_up = catch_up_seconds(demand, partitions, count, needs.per_consumer, needs.outage_s)
     return Plan(
         demand=demand,
         with_headroom=wanted,
@@ -150,15 +154,19 @@ def plan(needs: Needs, years: float, partitions: int, unit_rate: float, standsti
 
 def consumers_needed(demand: float, partitions: int, needs: Needs) -> float:
     """The fewest whose fullest share is no more than one consumer does; infinite when one partition already is."""
+    if math.isinf(demand):
+        return math.inf
     partitions_a_consumer = whole_down(min(needs.per_consumer * partitions / demand, partitions))
     return math.inf if partitions_a_consumer < 1 else math.ceil(partitions / partitions_a_consumer)
 
 
-def catch_up_seconds(demand: float, partitions: int, consumers: int, needs: Needs) -> float | None:
+def catch_up_seconds(
+    demand: float, partitions: int, consumers: int, per_consumer: float, outage_s: float
+) -> float | None:
     """What came in during the outage, done by what the fullest consumer has to spare while records keep coming."""
     inflow = math.ceil(partitions / consumers) * demand / partitions
-    spare = needs.per_consumer - inflow
-    return inflow * needs.outage_s / spare if spare > 0 else None
+    spare = per_consumer - inflow
+    return inflow * outage_s / spare if spare > 0 else None
 
 
 def lasts_years(needs: Needs, unit_rate: float) -> float | None:
@@ -187,6 +195,8 @@ def notes(needs: Needs, sizing: Sizing) -> list[str]:
             found.append(f"{sizing.idle_consumers:,} of {needs.consumers:,} consumers would have no partition")
     if needs.outage_s and sizing.now.consumers is not None and sizing.now.catch_up_s is None:
         found.append("without room to spare an outage is never caught up: plan with headroom")
+    if sizing.standstill and sizing.now.utilisation is not None and sizing.now.utilisation > 1 - sizing.standstill:
+        found.append("what waits after a deploy is never caught up without room to spare: plan with headroom")
     if needs.brokers is not None and needs.brokers < needs.replication:
         found.append(f"{needs.replication} replicas need at least {needs.replication} brokers")
     if sizing.replicas_a_broker is not None and sizing.replicas_a_broker > needs.broker_limit:

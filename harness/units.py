@@ -18,13 +18,14 @@ SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 THOUSANDS = {"": 1, "k": 1_000, "K": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
-# Fifteen digits are more than any clock has; a number of a million digits would be a way to stop the reader.
-PART = r"(\d{1,15}(?:\.\d{1,9})?)\s*(ms|s|m|h|d)"
+# 0 to 9: \d is every script's digits. Fifteen are more than any clock has; a number of a million digits would be a way
+# to stop the reader.
+PART = r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*(ms|s|m|h|d)"
 DURATION = re.compile(rf"(?:{PART}\s*)+")
-NUMBER = r"\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?"
+NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?"
 FINE = re.compile(rf"({NUMBER})\s*(us|ms|s|m)")
 RATE = re.compile(rf"({NUMBER})\s*([kKMG]?)\s*/\s*(s|m|h|d)")
-PERCENT = re.compile(rf"({NUMBER})\s*%")
+SHARE = re.compile(rf"({NUMBER})\s*(%?)")
 SIZE = re.compile(rf"({NUMBER})\s*({'|'.join(BYTES)})")
 SIZE_RATE = re.compile(rf"({NUMBER})\s*({'|'.join(BYTES)})\s*/\s*(s|m|h|d)")
 LONGEST_MS = 10 * 366 * MS["d"]
@@ -77,12 +78,12 @@ def rate_per_second(value: object) -> float:
 
 
 def share(value: object) -> float:
-    """`30%` or 0.3; more than the whole is allowed."""
-    found = PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
+    """`30%` or 0.3, which options and quoted values give as text; more than the whole is allowed."""
+    found = SHARE.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is not None:
-        return finite(float(found[1]) / 100, value)
-    if type(value) in (int, float) and 0 <= value < math.inf:  # type: ignore[operator]
-        return float(value)  # type: ignore[arg-type]
+        return finite(float(found[1]) / (100 if found[2] else 1), value)
+    if isinstance(value, int | float) and is_number(value) and 0 <= value < math.inf:
+        return as_float(value)
     raise ValueError(f"{quoted(value)} is not a share: say 30% or 0.3")
 
 
@@ -129,6 +130,14 @@ def rate_text(per_second: float) -> str:
     return f"{per_second!r}/s"
 
 
+def as_float(number: float) -> float:
+    """Whole numbers go further than floats; beyond those there is only a lot."""
+    try:
+        return float(number)
+    except OverflowError:
+        raise ValueError(f"{quoted(number)} is too large") from None
+
+
 def finite(number: float, value: object) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{quoted(value)} is too large")
@@ -147,4 +156,6 @@ def quoted(value: object) -> str:
         text = ("yes" if value else "no") if isinstance(value, bool) else repr(value)
     except RecursionError:
         return "a deeply nested value"
+    except ValueError:  # Python prints no number of more than 4,300 digits
+        return "a number of thousands of digits"
     return text if len(text) <= 60 else text[:57] + "..."

@@ -61,7 +61,7 @@ def checked(name: str, value: object, path: str) -> float:
         raise ContractError(path, f"no cost is called {quoted(name)}; there are {', '.join(NAMES)}")
     try:
         weight = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         weight = math.nan
     if not 0 <= weight <= MOST:
         raise ContractError(path, f"{name} needs a number from 0 to {MOST:,.0f}, got {quoted(value)}")

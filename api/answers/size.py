@@ -1,7 +1,8 @@
 """Rates that somebody measured to partitions and consumers.
 
 Given      rates, shares and times as people write them: `5k/s`, `30%`, `2y`
-Returns    Sized: the needs in one unit, the sizing, and which unit that is; ContractError with the option's name
+Returns    Sized: the needs in one unit, the sizing, what a deploy of that group costs, and which unit that is;
+           ContractError with the option's name
 Start at   size_of
 """
 
@@ -9,19 +10,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from assignors.json_contract import ContractError
 from harness.units import duration_ms, quoted, share, size_bytes, throughput
 
 if TYPE_CHECKING:
+    from harness.deploy_cost import DeployCost
     from harness.sizing import Needs, Sizing
 
 T = TypeVar("T")
 YEARS = {"y": 1.0, "mo": 1 / 12, "d": 1 / 365}
 MOST = 10_000_000
+MOST_DEPLOYS = 1_000
+LONGEST_DOWNTIME_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,15 +34,33 @@ class SizeAsked:
     per_consumer: str
     per_partition: str | None = None
     record_size: str | None = None
-    growth: str = "0%"
+    growth: str | float = "0%"
     horizon: str = "0y"
-    headroom: str = "20%"
+    headroom: str | float = "20%"
     outage: str = "0s"
     partitions: int | None = None
     consumers: int | None = None
     brokers: int | None = None
     replication: int = 3
     broker_limit: int = 4_000
+    strategies: str = "classic/range,classic/cooperative-sticky,consumer/uniform"
+    """What a deploy is simulated with; the first one's standstill counts."""
+    deploys: int = 1
+    """A day; 0 leaves their cost out."""
+    downtime: str = "10s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deploy:
+    """A rolling deploy of the group as sized for now."""
+
+    consumers: int
+    a_day: int
+    assumed: str
+    costs: Sequence[DeployCost]
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "costs": [one.to_json() for one in self.costs]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,18 +68,27 @@ class Sized:
     needs: Needs
     sizing: Sizing
     unit: str
+    deploy: Deploy | None
+    """None where it was left out, or no number of consumers suffices."""
 
     def to_json(self) -> dict[str, Any]:
-        return {"unit": self.unit, **self.sizing.to_json()}
+        return {"unit": self.unit, **self.sizing.to_json(), "deploy": self.deploy and self.deploy.to_json()}
 
 
 def size_of(asked: SizeAsked) -> Sized:
+    from harness.compare import checked_strategies, split_strategies
     from harness.sizing import Needs, size
 
     for name in ("partitions", "consumers", "brokers", "replication", "broker_limit"):
         count = getattr(asked, name)
         if count is not None and not 1 <= count <= MOST:
             raise ContractError(f"--{name.replace('_', '-')}", f"must be between 1 and {MOST:,}, got {count}")
+    if not 0 <= asked.deploys <= MOST_DEPLOYS:
+        raise ContractError("--deploys", f"must be between 0 and {MOST_DEPLOYS:,}, got {asked.deploys}")
+    strategies = checked_strategies(split_strategies(asked.strategies))
+    downtime_ms = read(duration_ms, asked.downtime, "--downtime")
+    if downtime_ms > LONGEST_DOWNTIME_MS:
+        raise ContractError("--downtime", f"must be at most 1h, got {quoted(asked.downtime)}")
     rates = {
         "--target": asked.target, "--per-consumer": asked.per_consumer, "--per-partition": asked.per_partition
     }  # fmt: skip
@@ -75,14 +106,43 @@ def size_of(asked: SizeAsked) -> Sized:
         brokers=asked.brokers,
         replication=asked.replication,
         broker_limit=asked.broker_limit,
+        rebalances_per_day=asked.deploys,
     )
+    deploys: list[Deploy] = []
+
+    def cost_of_a_deploy(partitions: int, consumers: int) -> float:
+        deploys.append(deploy_of(needs, partitions, consumers, strategies, asked.deploys, downtime_ms))
+        return deploys[0].costs[0].unowned_s
+
     try:
-        return Sized(needs=needs, sizing=size(needs), unit=unit)
+        sizing = size(needs, cost_of_a_deploy if asked.deploys else None)
+    except ContractError:
+        raise
     except ValueError as error:
         raise ContractError("--target", str(error)) from None
+    return Sized(needs=needs, sizing=sizing, unit=unit, deploy=deploys[0] if deploys else None)
 
 
-def read(reader: Callable[[object], T], text: str, option: str) -> T:
+def deploy_of(
+    needs: Needs, partitions: int, consumers: int, strategies: Sequence[str], a_day: int, downtime_ms: int
+) -> Deploy:
+    from harness.deploy_cost import SizedGroup, assumed, deploy_cost
+    from harness.sizing import catch_up_seconds
+
+    rates = needs.target, needs.per_consumer
+    group = SizedGroup(partitions=partitions, consumers=consumers, demand=rates[0], per_consumer=rates[1])
+    costs = []
+    for strategy in strategies:
+        try:
+            cost = deploy_cost(strategy, group, downtime_ms)
+        except ValueError as error:
+            raise ContractError("--strategies", str(error)) from None
+        caught_up = catch_up_seconds(needs.target, partitions, consumers, needs.per_consumer, cost.unowned_longest_s)
+        costs.append(replace(cost, catch_up_s=caught_up))
+    return Deploy(consumers=consumers, a_day=a_day, assumed=assumed(downtime_ms), costs=tuple(costs))
+
+
+def read(reader: Callable[[object], T], text: object, option: str) -> T:
     try:
         return reader(text)
     except ValueError as error:
@@ -91,7 +151,7 @@ def read(reader: Callable[[object], T], text: str, option: str) -> T:
 
 def years(text: object) -> float:
     """`2y`, `18mo` or `90d`."""
-    found = re.fullmatch(r"(\d{1,4}(?:\.\d{1,3})?)\s*(y|mo|d)", str(text))
+    found = re.fullmatch(r"([0-9]{1,4}(?:\.[0-9]{1,3})?)\s*(y|mo|d)", str(text))
     if found is None:
         raise ValueError(f"{quoted(text)} is not a horizon: say 2y, 18mo or 90d")
     length = float(found[1]) * YEARS[found[2]]

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from api.answers.assign import Asked, Shares, answer_document, answer_group, as_requests, differing_partitions
-from api.terminal import console, print_json, ranges, read_input, share_text
+from api.terminal import console, headline, print_json, ranges, read_input, share_text
 from assignors.json_contract import decode, parse_request
 from assignors.strategies import parse_strategy
 
@@ -42,21 +42,21 @@ def show(answer: dict[str, Any]) -> None:
     """An answer as people read it."""
     out = console()
     if "error" in answer:
-        out.print(f"[red]error[/red] {answer['error']['path']}: {answer['error']['message']}", soft_wrap=True)
+        where, what = answer["error"]["path"], answer["error"]["message"]
+        out.print(headline("error", f" {where}: {what}", "red"), soft_wrap=True)
         return
-    out.print(f"[bold]{answer['strategy']}[/bold]")
+    out.print(answer["strategy"], style="bold")
     out.print(assignment_table(answer["assignment"]))
     out.print(quality_line(answer["quality"]), soft_wrap=True)
     for (topic, member, why), reasons in groupby(
         answer.get("explanation", ()), key=itemgetter("topic", "member", "why")
     ):
         where = f"{topic} {ranges(reason['partition'] for reason in reasons)}"
-        out.print(f"  {where} -> {member or 'nobody'}: {why}", soft_wrap=True, markup=False)
+        out.print(f"  {where} -> {member or 'nobody'}: {why}", soft_wrap=True)
 
 
 def assignment_table(assignment: Shares) -> RenderableType:
     from rich import box
-    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -65,7 +65,7 @@ def assignment_table(assignment: Shares) -> RenderableType:
     table.add_column("partitions", overflow="fold")
     for member, share in assignment.items():
         count = sum(len(partitions) for partitions in share.values())
-        table.add_row(escape(member), str(count), escape(share_text(share)) or "[dim]none[/dim]")
+        table.add_row(member, str(count), share_text(share) or headline("none", style="dim"))
     return table
 
 
@@ -96,7 +96,6 @@ def show_diff(group: Group, names: tuple[str, str], *, as_json: bool, optimum: b
         print_json({"a": answers[0], "b": answers[1], "differences": differences})
         return
     from rich import box
-    from rich.markup import escape
     from rich.table import Table
 
     out = console()
@@ -107,7 +106,7 @@ def show_diff(group: Group, names: tuple[str, str], *, as_json: bool, optimum: b
     for member in group.members:
         shares = [share_text(answer["assignment"].get(member, {})) for answer in answers]
         style = None if shares[0] == shares[1] else "yellow"
-        table.add_row(escape(member), *(escape(share) or "none" for share in shares), style=style)
+        table.add_row(member, *(share or "none" for share in shares), style=style)
     out.print(table)
     for answer in answers:
         out.print(f"{answer['strategy']}: {quality_line(answer['quality'])}", soft_wrap=True)

@@ -79,13 +79,12 @@ def progress_bar(examples: int) -> Iterator[Callable[[int], None] | None]:
 
 def show(report: Report) -> None:
     from rich import box
-    from rich.markup import escape
     from rich.table import Table
 
     from assignors.testing.text import closing, counterexample, promised, title, verdict
 
     out = console()
-    out.print(f"[bold]{escape(title(report))}[/bold]", soft_wrap=True)
+    out.print(title(report), style="bold", soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in ("property", "promised"):
         table.add_column(column, no_wrap=True)
@@ -93,16 +92,16 @@ def show(report: Report) -> None:
     table.add_column("verdict")
     table.add_column("worst case", overflow="fold")
     for row in report.rows:
-        table.add_row(row.name, promised(row), f"{row.examples:,}", verdict(row), escape(row.worst), style=style(row))
+        table.add_row(row.name, promised(row), f"{row.examples:,}", verdict(row), row.worst, style=style(row))
     out.print(table)
     for waived, why in report.waived.items():
-        out.print(f"waived: {waived}: {why}", soft_wrap=True, markup=False)
+        out.print(f"waived: {waived}: {why}", soft_wrap=True)
     for note in report.notes:
-        out.print(f"note: {note}", soft_wrap=True, markup=False)
+        out.print(f"note: {note}", soft_wrap=True)
     for finding in report.findings:
         out.rule(style="red")
-        out.print(counterexample(report, finding), soft_wrap=True, markup=False)
-    out.print("\n" + closing(report), soft_wrap=True, markup=False)
+        out.print(counterexample(report, finding), soft_wrap=True)
+    out.print("\n" + closing(report), soft_wrap=True)
 
 
 def style(row: Row) -> str | None:

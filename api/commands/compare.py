@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from api.terminal import check_place, console, print_json, progress_bar, read_input, write_file
+from api.terminal import check_place, console, headline, print_json, progress_bar, read_input, write_file
 from assignors.json_contract import ContractError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def compare_command(
     else:
         show(comparison, file)
         if html is not None:
-            console().print(f"written: {html}", markup=False)
+            console().print(f"written: {html}")
     return not comparison.broken
 
 
@@ -110,19 +110,18 @@ def show(comparison: Comparison, file: str) -> None:
     out = console()
     runs = f"{len(comparison.strategies)} strategies, {len(comparison.seeds)} seeds each"
     length = duration_text(comparison.scenario.duration_ms)
-    out.print(f"[bold]{escaped(comparison.scenario.name)}[/bold], {length}: {runs}", soft_wrap=True)
+    out.print(headline(comparison.scenario.name, f", {length}: {runs}"), soft_wrap=True)
     for note in comparison.notes:
-        out.print(f"note: {note}", markup=False, style="yellow", soft_wrap=True)
+        out.print(f"note: {note}", style="yellow", soft_wrap=True)
     out.print(table(comparison, out.width))
     out.print(
         f"cost: 1 = one partition standing still for one second; {weights_text(comparison.weights)}",
         style="dim",
-        markup=False,
         soft_wrap=True,
     )
-    out.print(f"(low to high) is {interval_words(comparison)}", style="dim", markup=False, soft_wrap=True)
+    out.print(f"(low to high) is {interval_words(comparison)}", style="dim", soft_wrap=True)
     for line in trouble(comparison, file):
-        out.print(line, style="red", markup=False, soft_wrap=True)
+        out.print(line, style="red", soft_wrap=True)
 
 
 def interval_words(comparison: Comparison) -> str:
@@ -228,9 +227,3 @@ def failed(run: Sample) -> bool:
 
 def replay(file: str, run: Sample) -> str:
     return command_line("simulate", file, strategy=run.strategy, seed=run.seed, show="events")
-
-
-def escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)

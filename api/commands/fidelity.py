@@ -93,8 +93,8 @@ def show(pairs: Sequence[Pair], where: str) -> None:
     from rich.table import Table
 
     out = console()
-    out.print(f"live on {where}", markup=False)
-    out.print("each cell: simulated (median) | live; * is explained below, ! is not", markup=False)
+    out.print(f"live on {where}")
+    out.print("each cell: simulated (median) | live; * is explained below, ! is not")
     table = Table(box=None, pad_edge=False)
     for title in ("scenario", "strategy", *(TITLES[measure.name] for measure in pairs[0].measures)):
         table.add_column(title, justify="left" if title in ("scenario", "strategy") else "right")
@@ -103,12 +103,12 @@ def show(pairs: Sequence[Pair], where: str) -> None:
         table.add_row(pair.scenario, pair.strategy, *cells, style=None if pair.good else "red")
     out.print(table)
     for why in dict.fromkeys(line for pair in pairs for line in whys(pair)):
-        out.print(why, markup=False)
+        out.print(why)
     good = sum(pair.good for pair in pairs)
-    out.print(f"{good} of {len(pairs)} agree or are explained", markup=False)
+    out.print(f"{good} of {len(pairs)} agree or are explained")
     for pair in pairs:
         for line in (*pair.troubles, *oracle_lines(pair.verdict)):
-            out.print(f"{pair.scenario}, {pair.strategy}: {line}", markup=False, style="red")
+            out.print(f"{pair.scenario}, {pair.strategy}: {line}", style="red")
 
 
 def cell(measure: Measure) -> str:

@@ -60,10 +60,8 @@ def show(found: GroupDescription) -> None:
     statuses = Counter(one.status for one in found.partitions)
     summary = ", ".join(f"{count} {status}" for status, count in statuses.most_common()) or "no partitions"
     assignor = f"/{found.assignor}" if found.assignor else ""
-    out.print(
-        f"{found.group}: {found.protocol}{assignor}, {found.state}, coordinator {found.coordinator}", markup=False
-    )
-    out.print(f"{len(found.members)} members, lag {found.lag:,}; {summary}", markup=False)
+    out.print(f"{found.group}: {found.protocol}{assignor}, {found.state}, coordinator {found.coordinator}")
+    out.print(f"{len(found.members)} members, lag {found.lag:,}; {summary}")
     if found.inferred:
         out.print("subscriptions are inferred from what members own", style="yellow")
     lags = {(one.topic, one.partition): one for one in found.partitions}
@@ -77,7 +75,7 @@ def show(found: GroupDescription) -> None:
     if found.members:
         out.print(table)
     for line in trouble(found):
-        out.print(line, markup=False, style="yellow")
+        out.print(line, style="yellow")
 
 
 def trouble(found: GroupDescription) -> list[str]:

@@ -97,7 +97,7 @@ def show(run: LiveRun) -> None:
     from harness.words import WORDS
 
     out = console()
-    out.print(f"{run.scenario.name}, {run.strategy}, live on {run.provider}", markup=False)
+    out.print(f"{run.scenario.name}, {run.strategy}, live on {run.provider}")
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column()
     table.add_column(justify="right")
@@ -106,12 +106,12 @@ def show(run: LiveRun) -> None:
             table.add_row(WORDS[name].title, WORDS[name].figure(value))
     out.print(table)
     verdict = run.verdict
-    out.print(f"oracle: {verdict.records:,} records, {verdict.twice:,} twice", markup=False)
+    out.print(f"oracle: {verdict.records:,} records, {verdict.twice:,} twice")
     for kind in ("gaps", "ahead", "old", "broken"):
         for line in getattr(verdict, kind):
-            out.print(f"{kind}: {line}", markup=False, style="red")
+            out.print(f"{kind}: {line}", style="red")
     for trouble in run.troubles:
-        out.print(f"trouble: {trouble}", markup=False, style="yellow")
+        out.print(f"trouble: {trouble}", style="yellow")
 
 
 NOT_MEASURED = ("requests", "request_bytes", "fetch_sessions_lost", "load_skew")

@@ -86,6 +86,6 @@ def shown_as(as_json: bool) -> Callable[[Change], None]:
         from harness.stories import partitions_shown
 
         owned = partitions_shown(change.owned) or "nothing"
-        console().print(f"{change.member}  {change.callback}  owns {owned}", markup=False, soft_wrap=True)
+        console().print(f"{change.member}  {change.callback}  owns {owned}", soft_wrap=True)
 
     return in_json if as_json else in_words

@@ -30,7 +30,7 @@ def play_command(file: str, *, as_json: bool) -> None:
     for i, result in enumerate(results):
         console().rule(f"sequences[{i}]", align="left")
         if isinstance(result, ContractError):
-            console().print(f"error {result}", markup=False, style="red", soft_wrap=True)
+            console().print(f"error {result}", style="red", soft_wrap=True)
         else:
             show(result)
 

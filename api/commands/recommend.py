@@ -49,7 +49,7 @@ def recommend_command(
     else:
         show(advice, sure, notes, advised.evidence)
         if html is not None:
-            console().print(f"written: {html}", markup=False)
+            console().print(f"written: {html}")
     return not comparison.broken
 
 
@@ -110,4 +110,4 @@ def heading(out: Console, text: str) -> None:
 
 def line(out: Console, text: str, style: str = "") -> None:
     """As written: names may hold brackets, and properties must not be wrapped."""
-    out.print(text, style=style, markup=False, soft_wrap=True)
+    out.print(text, style=style, soft_wrap=True)

@@ -43,15 +43,15 @@ def write(output: str, recorded: dict[str, Any]) -> None:
 def show(outcome: Outcome, unsent: dict[str, str], output: str | None) -> None:
     answered, steps = outcome.recorded["answered"], outcome.recorded["steps"]
     out = console()
-    out.print(f"{len(answered)} of {len(steps)} requests answered; {outcome.compared} answers compared", markup=False)
+    out.print(f"{len(answered)} of {len(steps)} requests answered; {outcome.compared} answers compared")
     for name, why in unsent.items():
-        out.print(f"{name} was not sent: {why}", markup=False, style="yellow", soft_wrap=True)
+        out.print(f"{name} was not sent: {why}", style="yellow", soft_wrap=True)
     for difference in outcome.differences:
         style = "dim" if difference.explained else "red"
-        out.print(str(difference), markup=False, style=style, soft_wrap=True)
+        out.print(str(difference), style=style, soft_wrap=True)
     if not outcome.unexplained and outcome.compared:
         out.print("our coordinator answers alike", style="green")
     elif not outcome.compared:
         out.print("nothing could be compared: every step came too close to a timer", style="yellow")
     if output is not None:
-        out.print(f"saved as {output}; look at it with: rebalance-lab play {output}", markup=False, soft_wrap=True)
+        out.print(f"saved as {output}; look at it with: rebalance-lab play {output}", soft_wrap=True)

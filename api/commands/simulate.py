@@ -75,7 +75,7 @@ def print_views(
     scenario: Scenario, strategy: str, seed: int, run: Watched, drawn: Timelines, views: Sequence[str]
 ) -> None:
     out = console()
-    out.print(f"{scenario.name}, {strategy}, seed {seed}, at {clock(drawn.end_ms)}", style="bold", markup=False)
+    out.print(f"{scenario.name}, {strategy}, seed {seed}, at {clock(drawn.end_ms)}", style="bold")
     for view in views:
         if view == "costs":
             print_costs(run)

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from api.answers.size import SizeAsked, size_of
-from api.terminal import console, print_json
+from api.terminal import console, headline, print_json
 from harness.units import duration_text
+from harness.words import number
 
 if TYPE_CHECKING:
+    from api.answers.size import Deploy
     from harness.sizing import Needs, Plan, Sizing
 
 BYTE_NAMES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
@@ -30,6 +32,9 @@ def size_command(
     brokers: int | None,
     replication: int,
     broker_limit: int,
+    strategies: str,
+    deploys: int,
+    downtime: str,
     as_json: bool,
 ) -> None:
     sized = size_of(
@@ -47,15 +52,18 @@ def size_command(
             brokers=brokers,
             replication=replication,
             broker_limit=broker_limit,
+            strategies=strategies,
+            deploys=deploys,
+            downtime=downtime,
         )
     )
     if as_json:
         print_json(sized.to_json())
     else:
-        show(sized.needs, sized.sizing, sized.unit)
+        show(sized.needs, sized.sizing, sized.unit, sized.deploy)
 
 
-def show(needs: Needs, sizing: Sizing, unit: str) -> None:
+def show(needs: Needs, sizing: Sizing, unit: str, deploy: Deploy | None) -> None:
     from rich import box
     from rich.table import Table
 
@@ -78,13 +86,42 @@ def show(needs: Needs, sizing: Sizing, unit: str) -> None:
         rows.append((f"caught up after {outage} down", lambda plan: time_text(plan.catch_up_s)))
     for title, cell in rows:
         table.add_row(title, *(cell(plan) for plan in plans))
-    out.print(f"[bold]{sizing.partitions:,} partitions[/bold], {why(needs, sizing, unit)}", soft_wrap=True)
+    out.print(headline(f"{sizing.partitions:,} partitions", f", {why(needs, sizing, unit)}"), soft_wrap=True)
     out.print(table)
     out.print(brokers_text(needs, sizing), soft_wrap=True)
     if sizing.lasts_years is not None:
         out.print(f"{sizing.partitions:,} partitions suffice for {sizing.lasts_years:.1f} years", soft_wrap=True)
+    if deploy is not None:
+        show_deploy(deploy, sizing, unit)
     for note in sizing.notes:
-        out.print(f"note: {note}", soft_wrap=True, markup=False, style="yellow")
+        out.print(f"note: {note}", soft_wrap=True, style="yellow")
+
+
+def show_deploy(deploy: Deploy, sizing: Sizing, unit: str) -> None:
+    from rich import box
+    from rich.table import Table
+
+    out = console()
+    out.print(headline(f"\nA rolling deploy of {deploy.consumers:,} consumers", f", {deploy.assumed}"), soft_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for title in ("without\nan owner", "longest\ngap", "waiting\nat most", "caught\nup in"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for one in deploy.costs:
+        about = "~" if one.estimated else ""
+        table.add_row(
+            one.strategy,
+            f"{about}{number(one.unowned_s)} s",
+            f"{number(one.unowned_longest_s)} s",
+            f"{about}{amount_text(one.waiting, unit)}",
+            time_text(one.catch_up_s),
+        )
+    out.print(table)
+    if any(one.estimated for one in deploy.costs):
+        out.print("~ an estimate, from a smaller group that is as busy", style="dim")
+    often = "once a day" if deploy.a_day == 1 else f"{deploy.a_day} times a day"
+    share = f"{sizing.standstill or 0:.2g} of their time"
+    out.print(f"{often} with {deploy.costs[0].strategy}: partitions stand still for {share}", soft_wrap=True)
 
 
 def why(needs: Needs, sizing: Sizing, unit: str) -> str:
@@ -109,6 +146,11 @@ def rate_text(rate: float, unit: str) -> str:
         return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.3g}/s"
     scale, name = next((one for one in BYTE_NAMES if rate >= one[0]), BYTE_NAMES[-1])
     return f"{rate / scale:.3g} {name}/s"
+
+
+def amount_text(amount: float, unit: str) -> str:
+    """What a rate adds up to."""
+    return rate_text(amount, unit).removesuffix("/s")
 
 
 def number_text(number: int | None) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from api.terminal import check_place, console, print_json, progress_bar, read_input, write_file
+from api.terminal import check_place, console, headline, print_json, progress_bar, read_input, write_file
 
 if TYPE_CHECKING:
     from spark_eval.sweep import Outcome
@@ -64,7 +64,7 @@ def report_command(folder: str, *, html: bool, to: str | None, as_json: bool) ->
         sys.stdout.write(text)
         return
     say = console().print
-    say(f"[bold]{escaped(table.data['name'])}[/bold]: {table.data['provenance']['runs']:,} runs")
+    say(headline(table.data["name"], f": {table.data['provenance']['runs']:,} runs"))
     say(winners_table(table.data))
     if html or to is not None:
         from spark_eval.report.page import table_page
@@ -72,7 +72,7 @@ def report_command(folder: str, *, html: bool, to: str | None, as_json: bool) ->
         file = to or os.path.join(os.path.dirname(folder) if folder.endswith(".json") else folder, "report.html")
         check_place(file)
         write_file(file, table_page(table, command=shlex.join(["rebalance-lab", "sweep", "report", folder, "--html"])))
-        say(f"written: {file}", markup=False, soft_wrap=True)
+        say(f"written: {file}", soft_wrap=True)
 
 
 def table_text(folder: str) -> str:
@@ -104,12 +104,12 @@ def ingest_command(
     say = console().print
     say(f"{len(found.groups):,} groups, {found.events:,} events")
     if found.set_aside:
-        say(f"{found.set_aside:,} lines make no sense: {os.path.join(out, SET_ASIDE)}", markup=False, style="yellow")
+        say(f"{found.set_aside:,} lines make no sense: {os.path.join(out, SET_ASIDE)}", style="yellow")
     for line in found.passed_over:
-        say(f"passed over: {line}", markup=False, style="yellow", soft_wrap=True)
+        say(f"passed over: {line}", style="yellow", soft_wrap=True)
     if found.groups:
         again = shlex.join(["rebalance-lab", "sweep", os.path.join(out, "sweep.yaml"), "--out", f"{out}-runs"])
-        say(f"to replay them: {again}", markup=False, soft_wrap=True)
+        say(f"to replay them: {again}", soft_wrap=True)
 
 
 def show(outcome: Outcome, name: str, out: str) -> None:
@@ -117,15 +117,15 @@ def show(outcome: Outcome, name: str, out: str) -> None:
     table = outcome.table
     counted = table["provenance"]
     speed = f", {outcome.new / outcome.seconds:,.0f} a second" if outcome.new else ""
-    say(f"[bold]{escaped(name)}[/bold]: {outcome.runs:,} runs, {outcome.new:,} of them new{speed}")
+    say(headline(name, f": {outcome.runs:,} runs, {outcome.new:,} of them new{speed}"))
     say(f"{counted['cells']:,} cells, {len(table['strategies'])} strategies, {counted['seeds']['count']} seeds each")
     say(winners_table(table))
     for run in outcome.failed[:MOST_LINES]:
-        say(f"failed: run {run.run_id}, seed {run.seed}: {run.error}", markup=False, style="red", soft_wrap=True)
-        say(f"  again: cd {shlex.quote(out)} && {run.replay}", markup=False, soft_wrap=True)
+        say(f"failed: run {run.run_id}, seed {run.seed}: {run.error}", style="red", soft_wrap=True)
+        say(f"  again: cd {shlex.quote(out)} && {run.replay}", soft_wrap=True)
     if outcome.failures > MOST_LINES:
-        say(f"... and {outcome.failures - MOST_LINES:,} more: rows of {out}/runs with an error", markup=False)
-    say(f"written: {os.path.join(out, TABLE)}", markup=False, soft_wrap=True)
+        say(f"... and {outcome.failures - MOST_LINES:,} more: rows of {out}/runs with an error")
+    say(f"written: {os.path.join(out, TABLE)}", soft_wrap=True)
 
 
 def winners_table(table: Mapping[str, Any]) -> Any:
@@ -140,9 +140,3 @@ def winners_table(table: Mapping[str, Any]) -> Any:
     for strategy in sorted(table["strategies"], key=lambda one: -won[one]):
         shown.add_row(strategy, f"{won[strategy]:,}", f"{clear[strategy]:,}")
     return shown
-
-
-def escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)

@@ -131,9 +131,9 @@ def size(
         str | None,
         typer.Option("--record-size", metavar="SIZE", help="Such as 1kB: rates of records and of bytes can be mixed."),
     ] = None,
-    growth: Annotated[str, typer.Option("--growth", metavar="SHARE", help="More each year: 30%.")] = "0%",
+    growth: Annotated[str, typer.Option("--growth", metavar="SHARE", help="More each year: 30% or 0.3.")] = "0%",
     horizon: Annotated[str, typer.Option("--horizon", metavar="TIME", help="2y, 18mo or 90d.")] = "0y",
-    headroom: Annotated[str, typer.Option("--headroom", metavar="SHARE", help="To plan on top of the demand.")] = "20%",
+    headroom: Annotated[str, typer.Option("--headroom", metavar="SHARE", help="On top of it: 20% or 0.2.")] = "20%",
     outage: Annotated[str, typer.Option("--outage", metavar="TIME", help="To catch up after: 30m.")] = "0s",
     partitions: Annotated[
         int | None,
@@ -149,9 +149,18 @@ def size(
     ] = None,
     replication: Annotated[int, typer.Option("--replication", metavar="N", help="Replicas of a partition.")] = 3,
     broker_limit: Annotated[int, typer.Option("--broker-limit", metavar="N", help="Replicas on a broker.")] = 4_000,
+    strategies: Annotated[
+        str,
+        typer.Option("--strategies", metavar="A,B,C", help="What a deploy is simulated with; the first one counts."),
+    ] = "classic/range,classic/cooperative-sticky,consumer/uniform",
+    deploys: Annotated[int, typer.Option("--deploys", metavar="N", help="Each day; 0 leaves their cost out.")] = 1,
+    downtime: Annotated[str, typer.Option("--downtime", metavar="TIME", help="Of a consumer in a deploy.")] = "10s",
     as_json: AsJson = False,
 ) -> None:
-    """Say how many partitions and consumers a throughput needs, now and in some years."""
+    """Say how many partitions and consumers a throughput needs, now and in some years, and what a deploy of them costs.
+
+    The deploy is simulated: how long partitions stand still, what waits meanwhile, and how soon that is caught up with.
+    """
     from api.commands.size import size_command
 
     size_command(
@@ -168,5 +177,8 @@ def size(
         brokers=brokers,
         replication=replication,
         broker_limit=broker_limit,
+        strategies=strategies,
+        deploys=deploys,
+        downtime=downtime,
         as_json=as_json,
     )

@@ -172,17 +172,20 @@ def watcher(scenario: Scenario, limits: Limits, tell: Tell) -> Callable[[Fact], 
     return watch
 
 
-SIZE_COUNTS = ("partitions", "consumers", "brokers", "replication", "broker_limit")
+SIZE_COUNTS = ("partitions", "consumers", "brokers", "replication", "broker_limit", "deploys")
+SIZE_SHARES = ("growth", "headroom")
+SIZE_COUNT = ((int,), "a whole number")
+SIZE_SHARE = ((str, int, float), "a share such as 0.3 or 30%")
+SIZE_TEXT = ((str,), "text such as 5k/s or 2y")
 
 
 def size(body: bytes, options: Options, limits: Limits, tell: Tell) -> bytes:
     value = expect_object(decode(body), "request")
     refuse_unknown(value, tuple(SizeAsked.__dataclass_fields__), "")
     for name, one in value.items():
-        wanted = int if name in SIZE_COUNTS else str
-        if type(one) is not wanted:
-            kind = "a whole number" if wanted is int else "text such as 5k/s, 30% or 2y"
-            raise ContractError(name, f"expected {kind}, got {shown(one)}")
+        types, words = SIZE_COUNT if name in SIZE_COUNTS else SIZE_SHARE if name in SIZE_SHARES else SIZE_TEXT
+        if type(one) not in types:
+            raise ContractError(name, f"expected {words}, got {shown(one)}")
     for name in ("target", "per_consumer"):
         if name not in value:
             raise ContractError(name, "is missing")

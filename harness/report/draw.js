@@ -68,13 +68,18 @@ function bar(pen, shape, start, end, y, h, least) {
   pen.fillRect(a, y, Math.max(least || 0.35, b - a), h);
 }
 
+// Names of one group begin alike: their ends tell them apart. More than the last characters never has room.
+function fitted(pen, text, width) {
+  if (pen.measureText(text).width <= width) return text;
+  const kept = Array.from(text.slice(-80));
+  while (kept.length > 2 && pen.measureText("…" + kept.join("")).width > width) kept.shift();
+  return "…" + kept.join("");
+}
+
 function label(pen, shape, text, y, colour) {
   pen.fillStyle = colour;
   pen.textAlign = "right";
-  let shown = text;
-  // Names of one group begin alike: their ends tell them apart.
-  while (pen.measureText(shown).width > shape.left - 12 && shown.length > 3) shown = "…" + shown.replace(/^…?./, "");
-  pen.fillText(shown, shape.left - 7, y);
+  pen.fillText(fitted(pen, text, shape.left - 12), shape.left - 7, y);
 }
 
 const DRAW = {

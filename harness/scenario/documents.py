@@ -3,7 +3,8 @@
 Given      bytes from a file or standard input
 Returns    dicts, lists, strings and numbers; ContractError with one line otherwise
 Refused    a key that stands twice, more than MAX_BYTES, nesting beyond MAX_DEPTH, aliases that unfold to more than
-           MAX_NODES (the billion-laugh trick) or contain themselves, tags, several documents
+           MAX_NODES (the billion-laugh trick) or contain themselves, tags, several documents, whole numbers of more
+           than MAX_DIGITS digits
 Start at   decode_document
 """
 
@@ -18,12 +19,15 @@ from yaml.constructor import ConstructorError
 from yaml.nodes import MappingNode
 
 from assignors.json_contract import ContractError, at, decode, shown
+from harness.units import quoted
 
 MAX_BYTES = 16_000_000
 MAX_DEPTH = 40
 MAX_NODES = 3_000_000
-SURROGATE = re.compile(r"\\[uU](?:0000)?[dD][89a-fA-F]")
-"""An escape of what may be half a pair."""
+MAX_DIGITS = 300
+"""About what a float holds: Python's whole numbers go on, and then fail wherever one is divided or printed."""
+SUSPECT = re.compile(r"\\[uU](?:0000)?[dD][89a-fA-F]|[0-9a-fA-F_:]{200}")
+"""An escape of what may be half a pair, or what may be such a number in any base: only then is each value looked at."""
 
 # libyaml where PyYAML was built with it: ten times as fast, and the same results.
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -32,7 +36,20 @@ Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 class UniqueKeyLoader(Loader):  # type: ignore[misc]
     """YAML's own rule, which PyYAML does not hold: a mapping has each key once."""
 
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """PyYAML's constructors trust a tag: `!!bool "abc"` is a KeyError there."""
+        try:
+            return super().construct_object(node, deep=deep)
+        except (yaml.YAMLError, ContractError):
+            raise
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
+            kind = str(node.tag).rpartition(":")[2]
+            message = f"line {line_of(node.start_mark)}: {quoted(node.value)} cannot be read as {kind}"
+            raise ContractError("", message) from None
+
     def construct_mapping(self, node: MappingNode, deep: bool = False) -> dict[Any, Any]:
+        if not isinstance(node, MappingNode):
+            raise ConstructorError(None, None, f"expected a mapping node, but found {node.id}", node.start_mark)
         seen: set[Any] = set()
         for key_node, _ in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
@@ -50,13 +67,13 @@ def decode_document(data: bytes | str) -> Any:
         raise ContractError("", f"the file is larger than {MAX_BYTES // 1_000_000} MB")
     text = as_text(data)
     document = decoded(text)
-    if SURROGATE.search(text):
-        refuse_half_pairs(document, "")
+    if SUSPECT.search(text):
+        refuse_unwritable(document, "")
     return document
 
 
-def refuse_half_pairs(value: object, path: str) -> None:
-    """Nothing with half a surrogate pair in it can be written anywhere."""
+def refuse_unwritable(value: object, path: str) -> None:
+    """Nothing with half a surrogate pair in it can be written anywhere, nor can a number without end."""
     if isinstance(value, str):
         try:
             value.encode()
@@ -64,11 +81,13 @@ def refuse_half_pairs(value: object, path: str) -> None:
             raise ContractError(path, "must be valid unicode (it holds half a surrogate pair)") from None
     elif isinstance(value, dict):
         for key, one in value.items():
-            refuse_half_pairs(key, path)
-            refuse_half_pairs(one, at(path, str(key)))
+            refuse_unwritable(key, path)
+            refuse_unwritable(one, at(path, str(key)))
     elif isinstance(value, list):
         for index, one in enumerate(value):
-            refuse_half_pairs(one, f"{path}[{index}]")
+            refuse_unwritable(one, f"{path}[{index}]")
+    elif isinstance(value, int) and abs(value) >= 10**MAX_DIGITS:
+        raise ContractError(path, f"the number has more than {MAX_DIGITS} digits")
 
 
 def decoded(text: str) -> Any:

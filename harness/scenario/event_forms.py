@@ -5,6 +5,9 @@ The keys are the KINDs of model.py's event classes; a test holds the two lists t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from pydantic import Field, model_validator
 
 from harness.scenario.form import (
@@ -17,6 +20,7 @@ from harness.scenario.form import (
     words,
 )
 from harness.scenario.topic_form import CreateTopicForm
+from harness.scenario.value_schemas import SOME_DIGIT, given, needs, one_of, text
 
 
 class MembersForm(Form):
@@ -40,6 +44,7 @@ class RestartForm(MembersForm):
     """Down and up again; with `times` a crash loop."""
 
     downtime: Duration
+    rules = (needs(given("times", {"type": "integer", "minimum": 2}), given("every", text(SOME_DIGIT))),)
     kill: bool = False
     times: int = Field(1, ge=1, le=1_000_000)
     every: Duration = 0
@@ -107,8 +112,13 @@ class AddPartitionsForm(Form):
 
 
 class SubscribeForm(MembersForm):
+    rules = (one_of("topics", "pattern"),)
     topics: Names | None = None
     pattern: str | None = Field(None, min_length=1)
+
+    @classmethod
+    def schema_alone(cls, schema: Mapping[str, Any]) -> None:
+        """Members alone do not say to what."""
 
 
 class EventForm(Form):

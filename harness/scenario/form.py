@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -16,9 +16,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from pydantic_core import PydanticCustomError
 
 from assignors.json_contract import ContractError
+from harness.scenario import value_schemas as schemas
 from harness.scenario.strategy_lists import normal_strategy
 from harness.units import duration_ms, fine_ms, probability, quoted, rate_per_second
 
+ONE_LINE = re.compile(f"[^{schemas.CONTROL}]+")
 TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 T = TypeVar("T")
 
@@ -51,34 +53,17 @@ def unit(
     return BeforeValidator(reader)
 
 
-DURATION_SCHEMA = {
-    "type": ["string", "integer"],
-    "pattern": r"^([0-9]+(\.[0-9]+)?\s*(ms|s|m|h|d)\s*)+$",
-    "maximum": 0,
-    "examples": ["500ms", "20s", "1m30s", "2h"],
-}
-FINE_SCHEMA = {
-    "type": "string",
-    "pattern": r"^[0-9.eE+-]+\s*(us|ms|s|m)$",
-    "examples": ["200us", "2ms"],
-}
-RATE_SCHEMA = {
-    "type": "string",
-    "pattern": r"^[0-9.eE+-]+\s*[kKMG]?\s*/\s*(s|m|h|d)$",
-    "examples": ["100/s", "6000/m", "1.5k/s"],
-}
-CHANCE_SCHEMA = {
-    "anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"type": "string", "pattern": r"^[0-9.eE+-]+\s*%$"}]
-}
-NAMES_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
-
-Duration = Annotated[int, unit(duration_ms), WithJsonSchema(DURATION_SCHEMA)]
-LongDuration = Annotated[int, unit(duration_ms, above=0), WithJsonSchema(DURATION_SCHEMA)]
+Duration = Annotated[int, unit(duration_ms), WithJsonSchema(schemas.DURATION)]
+LongDuration = Annotated[int, unit(duration_ms, above=0), WithJsonSchema(schemas.LONG_DURATION)]
 """One that must not be nothing."""
-FineDuration = Annotated[float, unit(fine_ms, above=0, within=("0.001us", "1440m")), WithJsonSchema(FINE_SCHEMA)]
-PerSecond = Annotated[float, unit(rate_per_second, within=("0/s", "1G/s")), WithJsonSchema(RATE_SCHEMA)]
-RealPerSecond = Annotated[float, unit(rate_per_second, above=0, within=("1/d", "1G/s")), WithJsonSchema(RATE_SCHEMA)]
-Chance = Annotated[float, unit(probability), WithJsonSchema(CHANCE_SCHEMA)]
+FineDuration = Annotated[
+    float, unit(fine_ms, above=0, within=("0.001us", "1440m")), WithJsonSchema(schemas.FINE_DURATION)
+]
+PerSecond = Annotated[float, unit(rate_per_second, within=("0/s", "1G/s")), WithJsonSchema(schemas.RATE)]
+RealPerSecond = Annotated[
+    float, unit(rate_per_second, above=0, within=("1/d", "1G/s")), WithJsonSchema(schemas.REAL_RATE)
+]
+Chance = Annotated[float, unit(probability), WithJsonSchema(schemas.CHANCE)]
 
 
 def strategy(value: object) -> str:
@@ -106,9 +91,15 @@ def topic_name(value: object) -> str:
     return value
 
 
-StrategyText = Annotated[str, unit(strategy), WithJsonSchema({"type": "string", "examples": ["classic/range"]})]
-Names = Annotated[list[str], unit(names), WithJsonSchema(NAMES_SCHEMA)]
-TopicName = Annotated[str, unit(topic_name), WithJsonSchema({"type": "string", "pattern": "^[a-zA-Z0-9._-]{1,249}$"})]
+def member_name(value: object) -> str:
+    if not isinstance(value, str) or not ONE_LINE.fullmatch(value):
+        raise ValueError(f"{quoted(value)} cannot be a member's name: it has a line end or a control character in it")
+    return value
+
+
+StrategyText = Annotated[str, unit(strategy), WithJsonSchema(schemas.STRATEGY)]
+Names = Annotated[list[str], unit(names), WithJsonSchema(schemas.NAMES)]
+TopicName = Annotated[str, unit(topic_name), WithJsonSchema(schemas.TOPIC_NAME)]
 
 
 def mapping(value: object) -> dict[str, Any]:
@@ -124,10 +115,14 @@ def mapping(value: object) -> dict[str, Any]:
 
 
 class Form(BaseModel):
-    """A mapping with known keys. `short` names the one field that may stand alone instead of the mapping."""
+    """A mapping with known keys. `short` names the one field that may stand alone instead of the mapping.
+
+    `rules` are what build() demands of the keys together, for the schema.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
     short: ClassVar[str | None] = None
+    rules: ClassVar[Sequence[schemas.Schema]] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -148,12 +143,25 @@ class Form(BaseModel):
     def __get_pydantic_json_schema__(cls, core_schema: Any, handler: Any) -> Any:
         reference = handler(core_schema)
         schema = handler.resolve_ref_schema(reference)
-        # The short way suffices only where nothing else is required.
-        if cls.short is not None and set(schema.get("required", ())) <= {cls.short}:
+        required = schema.get("required", ())
+        for name, one in schema["properties"].items():
+            if name not in required:
+                schema["properties"][name] = schemas.or_null(one)
+        if cls.rules:
+            schema["allOf"] = list(cls.rules)
+        alone = cls.schema_alone(schema)
+        if alone is not None:
             full = dict(schema)
             schema.clear()
-            schema["anyOf"] = [full["properties"][cls.short], full]
+            schema["anyOf"] = [alone, full]
         return reference
+
+    @classmethod
+    def schema_alone(cls, schema: Mapping[str, Any]) -> Any:
+        """Of the short way; it suffices only where nothing else is required."""
+        if cls.short is None or not set(schema.get("required", ())) <= {cls.short}:
+            return None
+        return schema["properties"][cls.short]
 
 
 def words(alias: str, default: Any = ..., **options: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
@@ -18,11 +19,13 @@ from harness.scenario.form import (
     StrategyText,
     complaint,
     mapping,
+    member_name,
     topic_name,
     words,
 )
 from harness.scenario.settings import BROKER, CLIENT, ONE_MEMBER, WHOLE_GROUP, settings_schema
 from harness.scenario.topic_form import TopicForm
+from harness.scenario.value_schemas import MEMBER_NAME, NAME, TOPIC_NAME, given, needs, not_both, one_of, text
 
 MAX_MEMBERS = 20_000
 MAX_EVENTS = 100_000
@@ -31,13 +34,25 @@ MAX_EVENTS = 100_000
 class MemberForm(Form):
     """A member, or `count` of them: consumer-1, consumer-2 and so on."""
 
+    rules = (
+        one_of("topics", "pattern"),
+        not_both("record", "capacity"),
+        not_both("rack", "racks"),
+        needs(given("racks"), given("count")),
+        needs(
+            {"allOf": [given("count", {"type": "integer", "minimum": 2}), given("instance_id")]},
+            given("instance_id", text(r"\{n\}")),
+        ),
+    )
     count: int | None = Field(None, ge=1, le=MAX_MEMBERS)
     topics: Annotated[Names, Field(description="What it subscribes to: a topic or a list of them.")] | None = None
     pattern: str | None = Field(None, min_length=1, description="A regular expression instead of topics.")
     record: FineDuration | None = Field(None, description="How long one record takes; 1ms without it.")
     capacity: RealPerSecond | None = Field(None, description="The same as a rate: records it can do in a second.")
     rack: str | None = Field(None, min_length=1)
-    racks: list[str] | None = Field(None, min_length=1, description="Spread round the members of a count.")
+    racks: list[Annotated[str, WithJsonSchema(NAME)]] | None = Field(
+        None, min_length=1, description="Spread round the members of a count."
+    )
     instance_id: str | None = Field(None, min_length=1, description="With a count, {n} in it is the number.")
     client: Annotated[
         dict[str, Any], BeforeValidator(mapping), WithJsonSchema(settings_schema({**CLIENT, **ONE_MEMBER}))
@@ -65,18 +80,23 @@ class PoisonForm(Form):
 
     topic: str
     partition: int = Field(ge=0)
-    offset: int = Field(ge=0)
+    offset: int = Field(ge=0, le=2**63 - 1)
     stall: LongDuration
 
 
-def known_topics(value: object) -> dict[str, Any]:
-    given = mapping(value)
-    for name in given:
-        try:
-            topic_name(name)
-        except ValueError as error:
-            raise complaint(str(error)) from None
-    return given
+def named(check: Callable[[object], str]) -> BeforeValidator:
+    """A mapping whose keys are names that `check` lets pass."""
+
+    def reader(value: object) -> dict[str, Any]:
+        given = mapping(value)
+        for name in given:
+            try:
+                check(name)
+            except ValueError as error:
+                raise complaint(str(error)) from None
+        return given
+
+    return BeforeValidator(reader)
 
 
 class ScenarioForm(Form):
@@ -86,8 +106,12 @@ class ScenarioForm(Form):
     description: str = ""
     duration: LongDuration
     strategy: StrategyText | None = Field(None, description="What runs now, such as classic/range.")
-    topics: Annotated[dict[str, TopicForm], BeforeValidator(known_topics)] = Field(min_length=1)
-    members: Annotated[dict[str, MemberForm], BeforeValidator(mapping)] = Field(min_length=1)
+    topics: Annotated[dict[str, TopicForm], named(topic_name)] = Field(
+        min_length=1, json_schema_extra={"propertyNames": TOPIC_NAME}
+    )
+    members: Annotated[dict[str, MemberForm], named(member_name)] = Field(
+        min_length=1, json_schema_extra={"propertyNames": MEMBER_NAME}
+    )
     client: Annotated[
         dict[str, Any], BeforeValidator(mapping), WithJsonSchema(settings_schema({**CLIENT, **WHOLE_GROUP}))
     ] = Field(default_factory=dict)

@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.scenario.event_forms import KINDS, alias
 from harness.scenario.forms import ScenarioForm
+from harness.scenario.value_schemas import given
 
 PUBLISHED = Path(__file__).parents[2] / "examples" / "scenarios" / "schema.json"
 
@@ -21,23 +22,18 @@ PUBLISHED = Path(__file__).parents[2] / "examples" / "scenarios" / "schema.json"
 def scenario_schema() -> dict[str, Any]:
     schema: dict[str, Any] = tidied(ScenarioForm.model_json_schema(by_alias=True))
     event = schema["$defs"]["EventForm"]
-    event["oneOf"] = [{"required": [alias(kind)]} for kind in KINDS]
+    event["oneOf"] = [given(alias(kind)) for kind in KINDS]
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "Rebalance Lab scenario"
     return schema
 
 
 def tidied(value: Any) -> Any:
-    """Without what pydantic adds: titles made of names, `null` for what is absent, defaults in milliseconds."""
+    """Without what pydantic adds: titles made of names, and defaults in milliseconds."""
     if isinstance(value, list):
         return [tidied(one) for one in value]
     if not isinstance(value, dict):
         return value
-    options = value.get("anyOf")
-    if options and {"type": "null"} in options:
-        some = [one for one in options if one != {"type": "null"}]
-        rest = {key: one for key, one in value.items() if key != "anyOf"}
-        value = rest | (some[0] if len(some) == 1 else {"anyOf": some})
     kept = {key: tidied(one) for key, one in value.items() if not (key == "default" or key == "title")}
     # A property may have any name, also one of those.
     if isinstance(value.get("properties"), dict):

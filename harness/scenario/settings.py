@@ -2,7 +2,8 @@
 
 Given      a mapping as it stands in a scenario
 Returns    the same with its values as the machines want them (milliseconds, numbers, booleans), or ContractError
-Kinds      "ms" also reads 45s; "ms+" must not be 0; "count" is at least 1; the rest is what it says
+Kinds      "ms" also reads 45s; "ms+" must not be 0; "count" is at least 1; the rest is what it says ("protocol" and
+           "text or list" are looked at as a strategy, in strategy_lists.py)
 Start at   client_settings, broker_settings
 """
 
@@ -13,6 +14,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from assignors.json_contract import INT32_MAX, ContractError, at, expect_object, shown
+from assignors.strategies import PROTOCOLS
+from harness.scenario import value_schemas as schemas
 from harness.units import setting_ms
 from protocol_v1 import config as v1
 from protocol_v2 import config as v2
@@ -34,7 +37,7 @@ CLIENT: Mapping[str, str] = {
 WHOLE_GROUP: Mapping[str, str] = {
     "group.id": "text",
     "metadata.max.age.ms": "ms",
-    "group.protocol": "text",
+    "group.protocol": "protocol",
     "partition.assignment.strategy": "text or list",
     "group.remote.assignor": "text",
 }
@@ -189,14 +192,14 @@ def settings_schema(known: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-MS_SCHEMA = {"type": ["integer", "string"], "minimum": 0, "examples": [45000, "45s"]}
 KIND_SCHEMAS: Mapping[str, dict[str, Any]] = {
-    "ms": MS_SCHEMA,
-    "ms+": MS_SCHEMA,
-    "count": {"type": "integer", "minimum": 1},
-    "number": {"type": "integer", "minimum": 0},
-    "yes or no": {"type": "boolean"},
+    "ms": schemas.milliseconds(0),
+    "ms+": schemas.milliseconds(1),
+    "count": {"type": "integer", "minimum": 1, "maximum": INT32_MAX},
+    "number": {"type": "integer", "minimum": 0, "maximum": INT32_MAX},
+    "yes or no": {"enum": [True, False, "true", "false"]},
+    "protocol": schemas.text("^([cC][lL][aA][sS][sS][iI][cC]|[cC][oO][nN][sS][uU][mM][eE][rR])$", *PROTOCOLS),
     "policy": {"enum": [policy.value for policy in v2.MigrationPolicy]},
     "text": {"type": "string", "minLength": 1},
-    "text or list": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+    "text or list": {"anyOf": [schemas.NAME, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
 }

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from harness.scenario import value_schemas as schemas
 from harness.scenario.form import (
     Duration,
     Form,
@@ -16,9 +19,11 @@ from harness.scenario.form import (
     complaint,
     words,
 )
+from harness.scenario.value_schemas import given, needs
 from harness.units import quoted, rate_per_second
 
 MAX_PARTITIONS = 2_000_000
+ZIPF = re.compile(schemas.ZIPF)
 
 
 class DailyForm(Form):
@@ -43,14 +48,39 @@ class StepForm(Form):
     rate: PerSecond
 
 
+DAILY = given("daily")
+STEPS = given("steps", {"type": "array", "minItems": 1})
+ZERO_WITH_BURSTS: schemas.Schema = {
+    "required": ["base", "bursts"],
+    "properties": {
+        "base": {"not": {"pattern": schemas.SOME_MANTISSA}},
+        "bursts": {"type": "array", "minItems": 1},
+    },
+}
+
+
 class RateForm(Form):
     """Records per second: `600/s`, or a curve with bursts, or steps."""
 
     short = "base"
+    rules = (
+        {
+            "oneOf": [
+                given("base", schemas.text(schemas.SOME_MANTISSA)),
+                DAILY,
+                STEPS | {"allOf": [{"properties": {"bursts": {"maxItems": 0}}}]},
+                ZERO_WITH_BURSTS | {"not": {"anyOf": [DAILY, STEPS]}},
+            ]
+        },
+    )
     base: PerSecond | None = None
     daily: DailyForm | None = None
     bursts: list[BurstForm] = Field(default_factory=list)
     steps: list[StepForm] = Field(default_factory=list)
+
+    @classmethod
+    def schema_alone(cls, schema: Mapping[str, Any]) -> schemas.Schema:
+        return schemas.REAL_RATE
 
 
 def known_rate(value: object) -> object:
@@ -72,25 +102,13 @@ def known_rate(value: object) -> object:
 def known_skew(value: object) -> object:
     """`zipf 1.1`, or a weight for each partition."""
     if isinstance(value, str):
-        word, _, exponent = value.partition(" ")
-        try:
-            if word == "zipf" and 0 <= float(exponent) <= 10:
-                return value
-        except ValueError:
-            pass
+        if ZIPF.fullmatch(value) and float(value.split()[1]) <= 10:
+            return value
     elif isinstance(value, list) and all(type(weight) in (int, float) and 0 <= weight < 1e300 for weight in value):
         if sum(value) > 0:
             return value
         raise complaint("all weights are 0")
     raise complaint(f"{quoted(value)} is not a skew: say zipf 1.1, or a list with a weight for each partition")
-
-
-SKEW_SCHEMA = {
-    "anyOf": [
-        {"type": "string", "pattern": r"^zipf [0-9.]+$"},
-        {"type": "array", "items": {"type": "number", "minimum": 0}},
-    ]
-}
 
 
 def topic_racks(value: object) -> object:
@@ -103,19 +121,12 @@ def topic_racks(value: object) -> object:
     raise complaint(f"expected racks such as [a, b, c], or a list of racks for each partition, got {quoted(value)}")
 
 
-RACKS_SCHEMA = {
-    "anyOf": [
-        {"type": "array", "items": {"type": "string"}, "minItems": 1},
-        {"type": "array", "items": {"type": "array", "items": {"type": "string"}}, "minItems": 1},
-    ]
-}
-
-
 class TopicForm(Form):
+    rules = (needs(given("replicas"), given("racks", {"type": "array", "items": {"type": "string"}})),)
     partitions: int = Field(ge=1, le=MAX_PARTITIONS)
     rate: Annotated[RateForm, BeforeValidator(known_rate)] | None = None
-    skew: Annotated[Any, BeforeValidator(known_skew), WithJsonSchema(SKEW_SCHEMA)] = None
-    racks: Annotated[Any, BeforeValidator(topic_racks), WithJsonSchema(RACKS_SCHEMA)] = None
+    skew: Annotated[Any, BeforeValidator(known_skew), WithJsonSchema(schemas.SKEW)] = None
+    racks: Annotated[Any, BeforeValidator(topic_racks), WithJsonSchema(schemas.RACKS)] = None
     replicas: int | None = Field(None, ge=1, le=100, description="With a plain list of racks; 3 without it.")
 
 

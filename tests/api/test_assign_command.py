@@ -56,6 +56,16 @@ def test_a_batch_answers_in_order_and_a_wrong_request_in_its_place(run: Run) -> 
     assert results[1]["error"]["path"] == "group.members.c1.topics[0]"
 
 
+@pytest.mark.parametrize("name", ["[/red]", "[red]m[/red]", ":warning:"])
+def test_names_are_shown_as_they_are_written(run: Run, name: str) -> None:
+    good = {"topics": {"T1": {"partitions": 3}}, "members": {name: {"topics": ["T1"]}}}
+    wrong = {"topics": {}, "members": {name: {"topics": [5]}}}
+    batch = [json.loads(request("range", group)) for group in (good, wrong)]
+    ended = run("assign", stdin=json.dumps({"requests": batch}))
+    assert f"{name} 3 T1 0-2" in " ".join(ended.out.split())
+    assert f'error group.members["{name}"].topics[0]: expected a string, got 5' in ended.out
+
+
 BAD = [
     ("not json", "not JSON"),
     (request("classic/rnage"), 'strategy: unknown strategy "classic/rnage"'),

@@ -30,6 +30,48 @@ def test_records_and_bytes_mix_when_a_records_size_is_known(run: Run) -> None:
     assert json.loads(ended.out)["partitions"] == 12  # 120 MB/s with the usual headroom
 
 
+ASKED = ("size", "--target", "5k/s", "--per-consumer", "600/s")
+
+
+def test_what_a_deploy_of_the_sized_group_costs_is_part_of_the_answer(run: Run) -> None:
+    answer = json.loads(run(*ASKED, "--strategies", "range,uniform+static", "--json").out)
+    deploy = answer["deploy"]
+    assert (deploy["consumers"], deploy["a_day"]) == (answer["now"]["consumers"], 1)
+    eager, static = deploy["costs"]
+    assert (eager["strategy"], static["strategy"]) == ("classic/range", "consumer/uniform+static")
+    assert answer["standstill"] == pytest.approx(eager["unowned_s"] / 10 / 86_400)
+    # 500 a second come in for one consumer of 600: a second's standstill takes five to catch up with.
+    assert static["catch_up_s"] == pytest.approx(5 * static["unowned_longest_s"])
+    assert "one consumer after the other, 10 s down" in deploy["assumed"]
+
+
+def test_more_deploys_are_more_standstill_and_none_leave_it_out(run: Run) -> None:
+    once, often, never = (
+        json.loads(run(*ASKED, "--strategies", "range", "--deploys", deploys, "--json").out)
+        for deploys in ("1", "10", "0")
+    )
+    assert often["standstill"] == pytest.approx(10 * once["standstill"])
+    assert (never["standstill"], never["deploy"]) == (None, None)
+    assert never["now"] == once["now"]
+
+
+def test_a_large_groups_deploy_is_estimated_and_said_to_be(run: Run) -> None:
+    ended = run("size", "--target", "5M/s", "--per-consumer", "6k/s", "--strategies", "range")
+    assert "A rolling deploy of 1,000 consumers, simulated: one consumer after the other" in ended.out
+    assert "~ an estimate, from a smaller group that is as busy" in ended.out
+    assert "once a day with classic/range: partitions stand still for 0.00" in ended.out
+
+
+def test_a_share_is_a_percentage_or_a_number(run: Run) -> None:
+    asked = "size --target 5k/s --per-consumer 600/s --horizon 2y --json"
+    percent, number = (
+        run(*asked.split(), "--growth", growth, "--headroom", headroom)
+        for growth, headroom in (("30%", "20%"), ("0.3", "0.2"))
+    )
+    assert number.code == 0
+    assert number.out == percent.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -47,6 +89,9 @@ def test_records_and_bytes_mix_when_a_records_size_is_known(run: Run) -> None:
         ("--target 5k/s --per-consumer 5/s --horizon soon", "--horizon: 'soon' is not a horizon: say 2y, 18mo or 90d"),
         ("--target 5k/s --per-consumer 5/s --outage 90", "--outage: '90' is not a duration"),
         ("--target 5k/s --per-consumer 5/s --partitions 0", "--partitions: must be between 1 and 10,000,000, got 0"),
+        ("--target 5k/s --per-consumer 5/s --deploys -1", "--deploys: must be between 0 and 1,000, got -1"),
+        ("--target 5k/s --per-consumer 5/s --downtime 2h", "--downtime: must be at most 1h, got '2h'"),
+        ("--target 5k/s --per-consumer 5/s --strategies rage", '--strategies: unknown strategy "rage"'),
         ("--target 9G/s --per-consumer 0.1/s", "--target: that would take more than 10,000,000 partitions"),
         ("--target 9/s --per-consumer 1/s --growth 1e300% --horizon 9y", "--target: it would grow beyond all numbers"),
     ],

@@ -7,6 +7,7 @@ import re
 import shutil
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,21 @@ def test_it_renders_without_errors_or_sideways_scrolling(
     assert tab.locator(".plot canvas").first.bounding_box()["width"] > width * 0.8
     assert painted(tab) > 20  # colours: the lanes are there
     tab.screenshot(path=str(tmp_path / f"{width}-{scheme}.png"), full_page=True)
+    assert troubles == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_name_that_no_lane_has_room_for_is_cut_short(
+    browser: Any, comparison: Comparison, tmp_path: Path, width: int
+) -> None:
+    """Names of a live group come from its clients, and are whatever those were configured with."""
+    names = ("a name\nwith a line end, longer than a lane", "one\u2028more of the kind, as long", "x" * 100_000)
+    members = tuple(replace(one, name=name) for one, name in zip(comparison.scenario.members, names, strict=True))
+    odd = compare(replace(comparison.scenario, members=members, timeline=()), ["classic/range"], [1], jobs=1)
+    file = tmp_path / "report.html"
+    file.write_text(report_page(odd, jobs=1), encoding="utf-8")
+    tab, troubles = opened(browser, file.as_uri(), width, "light")
+    assert painted(tab) > 20
     assert troubles == []
 
 

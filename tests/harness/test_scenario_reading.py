@@ -218,6 +218,12 @@ def test_a_section_with_nothing_in_it_is_as_good_as_none() -> None:
         # members
         (scenario(members={}), "members: must not be empty"),
         (scenario(members={"c": {}}), "members.c: a member has either topics or a pattern"),
+        (
+            scenario(members={"a\nb": {"topics": "orders"}}),
+            "members: 'a\\nb' cannot be a member's name",
+        ),
+        (scenario(members={"a\u2028b": {"topics": "orders"}}), "members: 'a\\u2028b' cannot be a member's name"),
+        (scenario(members={"\x1b[31m": {"topics": "orders"}}), "members: '\\x1b[31m' cannot be a member's name"),
         (member(count=0), "members.c.count: must be at least 1, got 0"),
         (member(count=20_001), "members.c.count: must be at most 20,000, got 20001"),
         (member(topics=["order"]), "members.c.topics: there is never a topic order; did you mean orders?"),
@@ -292,6 +298,10 @@ def test_a_section_with_nothing_in_it_is_as_good_as_none() -> None:
         (
             scenario(poison=[{"topic": "orders", "partition": 4, "offset": 0, "stall": "1m"}]),
             "poison[0].partition: orders has partitions 0 to 3 at most",
+        ),
+        (
+            scenario(poison=[{"topic": "orders", "partition": 0, "offset": 2**63, "stall": "1m"}]),
+            "poison[0].offset: must be at most 9,223,372,036,854,775,807, got",
         ),
     ],
 )

@@ -48,6 +48,19 @@ def test_people_get_lanes_a_table_and_what_happened(run: Run, tmp_path: Path) ->
     assert "reads at 2:00.000" in ended.out
 
 
+@pytest.mark.parametrize("name", ["[/red]", "[red]m[/red]", "[link=http://x]b", ":warning:"])
+def test_names_are_shown_as_they_are_written(run: Run, tmp_path: Path, name: str) -> None:  # noqa: F811
+    members = {name: {"topics": "orders"}, "other": {"topics": "orders"}}
+    timeline = [{"at": "40s", "crash": "other"}, {"at": "41s", "restart": {"members": name, "downtime": "5s"}}]
+    file = write(tmp_path, name=name, members=members, timeline=timeline)
+    ended = run("simulate", file, "--show", "ownership", "--show", "events")
+    assert ended.code == 0
+    lines = [line.split() for line in ended.out.splitlines()]
+    assert [name, "orders", "0-5"] in lines
+    assert ["0:41.000", "restart", name] in lines
+    assert run("compare", file, "--strategies", "range", "--seeds", "1", "--jobs", "1").out.startswith(f"{name}, 2m:")
+
+
 def test_the_trace_of_a_seed_is_the_same_bytes_each_time(run: Run, tmp_path: Path) -> None:  # noqa: F811
     file = write(tmp_path)
     traces = [tmp_path / name for name in ("a", "b", "c")]

@@ -109,6 +109,18 @@ def test_the_cost_of_rebalances_is_work_for_the_rest_of_the_time() -> None:
     assert sizing.now.consumers == 20  # 1,111 a second: two partitions bring 111 to a consumer of 100
 
 
+def test_headroom_covers_what_rebalances_hold_up_and_none_is_said() -> None:
+    def cost(partitions: int, consumers: int) -> float:
+        return partitions * 86.4  # a thousandth of a day
+
+    with_room = Needs(target=1_000, per_consumer=100, partitions=12, headroom=0.2, rebalances_per_day=1)
+    assert size(with_room, cost).now == size(with_room).now
+    assert size(with_room, cost).notes == ()
+    full = size(Needs(target=1_000, per_consumer=100, rebalances_per_day=1), cost)
+    assert full.now.consumers == 10  # no number of them would help
+    assert any("after a deploy is never caught up" in note for note in full.notes)
+
+
 @given(st.floats(1, 1e6), st.floats(1, 1e5), st.floats(1, 1e5), st.floats(0, 2), st.floats(0, 5), st.floats(0, 1))
 def test_no_share_is_ever_more_than_a_consumer_can_do_and_one_consumer_less_would_not_do(
     target: float, per_consumer: float, per_partition: float, growth: float, years: float, headroom: float

@@ -49,6 +49,7 @@ def test_a_duration_is_whole_milliseconds(text: object, ms: int) -> None:
         (90, "90 has no unit: say 500ms, 20s, 5m, 2h or 1d"),
         ("90", "'90' is not a duration: say 500ms, 20s, 5m, 2h or 1d"),
         ("-5s", "'-5s' is not a duration: say 500ms, 20s, 5m, 2h or 1d"),
+        ("٣s", "'٣s' is not a duration: say 500ms, 20s, 5m, 2h or 1d"),  # a digit, but not one of these
         ("0.5ms", "'0.5ms' is not a whole number of milliseconds"),
         ("99999d", "'99999d' is longer than ten years"),
         ("9" * 5_000 + "s", "'" + "9" * 56 + "... is not a duration: say 500ms, 20s, 5m, 2h or 1d"),
@@ -82,9 +83,10 @@ def test_kafkas_settings_are_plain_milliseconds_or_durations() -> None:
 
 
 def test_a_probability_is_a_percentage_or_a_number() -> None:
-    assert probability("0.1%") == probability(0.001) == 0.001
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        probability("120%")
+    assert probability("0.1%") == probability(0.001) == probability("0.001") == 0.001
+    for value in ("120%", "1.2", "-0.1", "", 10**400):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            probability(value)
 
 
 def test_sizes_and_throughputs() -> None:

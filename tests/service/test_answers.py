@@ -54,9 +54,11 @@ def test_strategies_side_by_side(client: httpx.Client) -> None:
 
 
 def test_size_is_the_command_lines(client: httpx.Client, run: Run) -> None:  # noqa: F811
-    answer = client.post("/v1/size", json={"target": "5k/s", "per_consumer": "600/s", "growth": "30%", "horizon": "2y"})
+    asked = {"target": "5k/s", "per_consumer": "600/s", "growth": "30%", "horizon": "2y"}
+    answer = client.post("/v1/size", json=asked)
     options = ("--target", "5k/s", "--per-consumer", "600/s", "--growth", "30%", "--horizon", "2y")
     assert answer.json() == json.loads(run("size", *options, "--json").out)
+    assert client.post("/v1/size", json={**asked, "growth": 0.3}).json() == answer.json()
 
 
 def test_a_recommendation_is_the_command_lines(client: httpx.Client, run: Run) -> None:  # noqa: F811

@@ -166,6 +166,16 @@ def test_a_scenario_runs_to_its_end_and_plays(opened: Open) -> None:
     assert tab.locator("#play").inner_text() == "Play"
 
 
+def test_a_name_that_no_lane_has_room_for_is_cut_short(opened: Open) -> None:
+    tab = opened()
+    name = "a name\nwith a line end\u2028and another, longer than a lane"
+    paste(tab, json.dumps({"topics": {"t": {"partitions": 2}}, "members": {name: {"topics": ["t"]}}}))
+    tab.locator("#tab-simulate").click()
+    tab.locator("#run").click()
+    tab.wait_for_selector("#play")
+    assert "0:00 of" in tab.locator(".clock").inner_text()
+
+
 def test_a_recommendation_is_read_and_its_properties_copied(opened: Open) -> None:
     tab = opened()
     paste(tab, SCENARIO)

@@ -118,13 +118,14 @@ PLAN = record(
     ["demand", "with_headroom", "partitions", "consumers"],
 )
 RATE = r"^[0-9]+(\.[0-9]+)?\s*([kKMG]?|B|kB|KB|MB|GB|KiB|MiB|GiB)\s*/\s*(s|m|h|d)$"
-PERCENT = r"^[0-9]+(\.[0-9]+)?\s*%$"
 
 
 def text(pattern: str, *examples: str) -> Schema:
     return {"type": "string", "pattern": pattern, "examples": list(examples)}
 
 
+STRATEGY = rf"({'|'.join(BUILT_IN)})(\+static)?"
+PART = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?\s*%?$"}]}
 ONE_TO_MANY = {"type": "integer", "minimum": 1, "maximum": 10_000_000}
 SIZE = record(
     {
@@ -132,17 +133,36 @@ SIZE = record(
         "per_consumer": text(RATE, "600/s") | {"description": "What one consumer does."},
         "per_partition": text(RATE, "10MB/s") | {"description": "What producers can write to one partition."},
         "record_size": text(r"^[0-9]+(\.[0-9]+)?\s*(B|kB|KB|MB|GB|KiB|MiB|GiB)$", "1kB"),
-        "growth": text(PERCENT, "30%") | {"description": "More each year."},
+        "growth": PART | {"description": "More each year.", "examples": ["30%", 0.3]},
         "horizon": text(r"^[0-9]{1,2}(\.[0-9]{1,3})?\s*(y|mo|d)$", "2y"),
-        "headroom": text(PERCENT, "20%"),
+        "headroom": PART | {"description": "On top of the demand.", "examples": ["20%", 0.2]},
         "outage": text(r"^[0-9]{1,6}(ms|s|m|h)$", "30m") | {"description": "To catch up after."},
         "partitions": ONE_TO_MANY | {"description": "Those there are."},
         "consumers": ONE_TO_MANY | {"description": "Those there are."},
         "brokers": ONE_TO_MANY | {"description": "Those there are."},
         "replication": ONE_TO_MANY,
         "broker_limit": ONE_TO_MANY | {"description": "Replicas on one broker."},
+        "strategies": text(f"^({STRATEGY})(,({STRATEGY}))*$", "classic/range,consumer/uniform")
+        | {"description": "What a deploy is simulated with; the first one's standstill counts."},
+        "deploys": {"type": "integer", "minimum": 0, "maximum": 1_000}
+        | {"description": "Each day, 1 without it; 0 leaves their cost out."},
+        "downtime": text(r"^[0-9]{1,3}(ms|s)$", "10s") | {"description": "Of a consumer in a deploy."},
     },
     ["target", "per_consumer"],
+)
+DEPLOY_COST = record(
+    {
+        "strategy": STRING,
+        "unowned_s": NUMBER | {"description": "Partition-seconds without an owner."},
+        "unowned_longest_s": NUMBER | {"description": "The longest that one partition stands still in one piece."},
+        "rebalances": COUNT,
+        "moved": COUNT,
+        "read_twice": NUMBER,
+        "waiting": NUMBER | {"description": "What waits at the worst moment, in the unit of the answer."},
+        "catch_up_s": or_null(NUMBER) | {"description": "Until that is done; null: never, for want of room to spare."},
+        "estimated": {"type": "boolean", "description": "From a smaller group."},
+    },
+    ["strategy", "unowned_s", "unowned_longest_s", "waiting", "catch_up_s", "estimated"],
 )
 SIZING = {
     "type": "object",
@@ -155,7 +175,16 @@ SIZING = {
         "horizon": ref("Plan"),
         "replicas": COUNT,
         "brokers_needed": COUNT,
+        "standstill": or_null(NUMBER)
+        | {"description": "The part of its time for which a partition has no owner because of deploys."},
         "notes": listed(STRING),
+        "deploy": or_null(
+            record(
+                {"consumers": COUNT, "a_day": COUNT, "assumed": STRING, "costs": listed(DEPLOY_COST)},
+                ["consumers", "a_day", "assumed", "costs"],
+                "What a rolling deploy of the group costs, as simulated.",
+            )
+        ),
     },
 }
 ADVICE = {
@@ -334,21 +363,11 @@ def components() -> dict[str, Schema]:
 def scenario_components() -> dict[str, Schema]:
     """The published schema of a scenario; as everywhere in it, what is optional may also be null."""
     whole = scenario_schema()
-    parts = {f"Scenario{name}": nullable(part) for name, part in whole.pop("$defs").items()}
-    scenario = nullable({key: value for key, value in whole.items() if key not in ("$schema", "title")})
+    parts = {f"Scenario{name}": part for name, part in whole.pop("$defs").items()}
+    scenario = {key: value for key, value in whole.items() if key not in ("$schema", "title")}
     scenario["properties"]["strategy"] = or_null({"type": "string", "pattern": f"^({OFFERED})$"})
     made: dict[str, Schema] = rewritten({"Scenario": scenario, **parts})
     return made
-
-
-def nullable(schema: Schema) -> Schema:
-    if "anyOf" in schema:
-        return schema | {"anyOf": [nullable(one) for one in schema["anyOf"]]}
-    if "properties" not in schema:
-        return schema
-    required = schema.get("required", ())
-    changed = {name: one if name in required else or_null(one) for name, one in schema["properties"].items()}
-    return schema | {"properties": changed}
 
 
 def rewritten(value: Any) -> Any:

@@ -15,6 +15,14 @@ export const $ = (id) => document.getElementById(id);
 export const show = (place, ...children) => place.replaceChildren(...children.flat(Infinity).filter(Boolean));
 export const number = (n) => (Number.isInteger(n) ? n.toLocaleString("en") : n.toLocaleString("en", { maximumSignificantDigits: 3 }));
 
+// Names of one group begin alike: their ends tell them apart. More than the last characters never has room.
+export function fitted(pen, text, width) {
+  if (pen.measureText(text).width <= width) return text;
+  const kept = Array.from(text.slice(-80));
+  while (kept.length > 2 && pen.measureText("…" + kept.join("")).width > width) kept.shift();
+  return "…" + kept.join("");
+}
+
 // 0-3 7 9-10: a share of hundreds of partitions on one line.
 export function ranges(numbers) {
   const parts = [];

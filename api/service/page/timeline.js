@@ -1,5 +1,5 @@
 // A run that plays: lanes of members over virtual time, a moment that moves, and who owns what just then in words.
-import { clock, h, number, ranges, show } from "./dom.js";
+import { clock, fitted, h, number, ranges, show } from "./dom.js";
 
 const TOP = 16, GAPS = 26, SPACE = 3, AXIS = 22, MOST_EVENTS = 6, PLAY_S = 14;
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -128,10 +128,7 @@ export class Timeline {
   label(pen, text, y, colour) {
     pen.fillStyle = colour;
     pen.textAlign = "right";
-    let shown = text;
-    // Names of one group begin alike: their ends tell them apart.
-    while (pen.measureText(shown).width > this.left - 12 && shown.length > 3) shown = "…" + shown.replace(/^…?./u, "");
-    pen.fillText(shown, this.left - 7, y);
+    pen.fillText(fitted(pen, text, this.left - 12), this.left - 7, y);
   }
 
   drawGaps(pen, bar) {

@@ -1,0 +1,124 @@
+"""What a rolling deploy of a group costs: the group that a sizing says, in the simulator.
+
+Given      how many partitions and consumers, what comes in and what one consumer does, in any unit per second
+Returns    DeployCost for a strategy: standstill, what piles up meanwhile, what changes hands or is read twice
+Assumed    one consumer after the other, down for `downtime_ms` and the next GAP_MS after it is back; default settings;
+           a poll takes at most a second's work. `assumed` says so to the reader.
+Scaled     more than MOST_CONSUMERS, or more partitions each than MOST_PARTITIONS, are not run: a smaller group that is
+           as busy is, and its costs are carried on by what is known of them. Where each restart stops everybody (an
+           eager group), a partition's standstill grows with the number of restarts; where only some move, it stays.
+Start at   deploy_cost
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from assignors.interface import RebalanceProtocol, supported_protocols_of
+from assignors.strategies import load_assignor
+from harness.runs import sample
+from harness.scenario.model import MemberSpec, Rate, RollingRestart, Scenario, TopicSpec
+from harness.scenario.strategy_lists import parse_strategies
+from protocol_v1.member_config import MemberConfig
+
+FORMING_MS, GAP_MS, AFTER_MS = 60_000, 20_000, 60_000
+MOST_CONSUMERS, MOST_PARTITIONS = 20, 4
+MOST_OF_THEM = 0.25
+"""Of all partitions, with each restart: range and roundrobin deal anew, the others keep what they can."""
+SEED = 1
+RECORDS_PER_S = (10.0, 100_000.0)
+"""What a simulated consumer does: bytes, and rates out of reach, are run as so many records, and as busy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizedGroup:
+    partitions: int
+    consumers: int
+    demand: float
+    per_consumer: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeployCost:
+    strategy: str
+    unowned_s: float
+    """Partition-seconds without an owner, in one deploy of the whole group."""
+    unowned_longest_s: float
+    """The longest that one partition stands still in one piece."""
+    rebalances: int
+    moved: int
+    read_twice: float
+    waiting: float
+    """What waits at the worst moment, in the sizing's unit."""
+    catch_up_s: float | None = None
+    """Until what waits after the longest standstill is done; None: never, for want of room to spare."""
+    estimated: bool
+    """From a smaller group."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def assumed(downtime_ms: int) -> str:
+    return (
+        f"simulated: one consumer after the other, {downtime_ms / 1000:g} s down, the next {GAP_MS / 1000:g} s after "
+        "it is back; default settings; polls of at most a second's work"
+    )
+
+
+def deploy_cost(strategy: str, group: SizedGroup, downtime_ms: int) -> DeployCost:
+    """ValueError where a run does not get to its end, which only a custom assignor can bring about."""
+    each = math.ceil(group.partitions / group.consumers)
+    consumers, partitions = min(group.consumers, MOST_CONSUMERS), group.partitions
+    small = consumers == group.consumers and each <= MOST_PARTITIONS
+    # As busy as the fullest consumer, where partitions do not divide evenly.
+    busy = group.demand / group.consumers if small else group.demand * each / group.partitions
+    if not small:
+        partitions = consumers * min(each, MOST_PARTITIONS)
+    rate = min(max(group.per_consumer, RECORDS_PER_S[0]), RECORDS_PER_S[1])
+    demand = consumers * busy * rate / group.per_consumer
+    run = sample(rolling_deploy(partitions, consumers, demand, rate, downtime_ms), strategy, SEED)
+    if run.costs is None:
+        raise ValueError(f"{strategy}: {run.broken}")
+    row = run.costs
+    more, part, records = group.consumers / consumers, group.partitions / partitions, group.demand / demand
+    everybody = stops_everybody(strategy, downtime_ms)
+    most_move = row["moved"] > partitions * consumers * MOST_OF_THEM
+    return DeployCost(
+        strategy=strategy,
+        unowned_s=round(row["unowned_s"] * part * (more if everybody else 1), 3),
+        unowned_longest_s=row["unowned_longest_s"],
+        rebalances=round(row["rebalances"] * more),
+        moved=round(row["moved"] * part * (more if most_move else 1)),
+        read_twice=round(row["read_twice"] * records, 1),
+        waiting=round(row["lag_peak"] * records / (1 if everybody else more), 1),
+        estimated=not small,
+    )
+
+
+def stops_everybody(strategy: str, downtime_ms: int) -> bool:
+    """Whether a restart takes all partitions from all members: an eager group's does, unless it goes unnoticed because
+    the member is static and back before its session ends."""
+    strategies = parse_strategies(strategy)
+    if strategies[0].protocol == "consumer":
+        return False
+    if strategies[0].static and downtime_ms < MemberConfig().session_timeout_ms:
+        return False
+    return not all(RebalanceProtocol.COOPERATIVE in supported_protocols_of(load_assignor(one)) for one in strategies)
+
+
+def rolling_deploy(partitions: int, consumers: int, demand: float, rate: float, downtime_ms: int) -> Scenario:
+    """Nothing comes in until the group has formed: what waits then is the deploy's doing."""
+    return Scenario(
+        name="a rolling deploy",
+        duration_ms=FORMING_MS + consumers * (downtime_ms + GAP_MS) + AFTER_MS,
+        topics=(TopicSpec(name="topic", partitions=partitions, rate=Rate(((0, 0.0), (FORMING_MS // 2, demand)))),),
+        members=tuple(
+            MemberSpec(name=f"consumer-{number}", topics=("topic",), record_ms=1_000 / rate)
+            for number in range(1, consumers + 1)
+        ),
+        client={"max.poll.records": min(500, int(rate))},
+        timeline=(RollingRestart(at_ms=FORMING_MS, downtime_ms=downtime_ms, gap_ms=GAP_MS),),
+    )

@@ -1,0 +1,72 @@
+"""What a rolling deploy of a sized group costs: held against what can be worked out, and estimates against runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness import deploy_cost
+from harness.deploy_cost import DeployCost, SizedGroup, stops_everybody
+
+STRATEGIES = ("classic/range", "classic/sticky", "classic/cooperative-sticky", "consumer/uniform")
+
+
+def cost(strategy: str, partitions: int, consumers: int, *, unit: float = 1.0, downtime_ms: int = 10_000) -> DeployCost:
+    group = SizedGroup(
+        partitions=partitions, consumers=consumers, demand=consumers * 480 * unit, per_consumer=600 * unit
+    )
+    return deploy_cost.deploy_cost(strategy, group, downtime_ms)
+
+
+def test_static_members_leave_each_partition_for_their_downtime_and_nothing_moves() -> None:
+    found = cost("consumer/uniform+static", 12, 6)
+    assert found.unowned_s / 12 == pytest.approx(10, abs=1.5)  # and until it polls again
+    assert found.unowned_longest_s == pytest.approx(10, abs=1.5)
+    assert (found.rebalances, found.moved, found.estimated) == (0, 0, False)
+    # One consumer's records, for as long: the others keep up.
+    assert found.waiting == pytest.approx(480 * found.unowned_longest_s, rel=0.3)
+
+
+def test_an_eager_group_stops_for_everybody_and_a_cooperative_one_does_not() -> None:
+    eager, cooperative = cost("classic/range", 24, 12), cost("classic/cooperative-sticky", 24, 12)
+    assert eager.rebalances == 24  # each leaves and joins
+    assert eager.unowned_s > 1.5 * cooperative.unowned_s
+    assert eager.moved > 2 * cooperative.moved
+
+
+def test_bytes_and_rates_out_of_reach_are_only_another_unit() -> None:
+    records, gigabytes = cost("classic/range", 12, 6, unit=100), cost("classic/range", 12, 6, unit=1e6)
+    assert gigabytes.unowned_s == pytest.approx(records.unowned_s, rel=0.1)
+    assert gigabytes.waiting == pytest.approx(records.waiting * 1e4, rel=0.1)
+
+
+@pytest.mark.parametrize("strategy", [*STRATEGIES, "consumer/uniform+static"])
+@pytest.mark.parametrize(("partitions", "consumers"), [(96, 32), (60, 4)])
+def test_an_estimate_is_near_to_what_a_run_of_the_whole_says(
+    monkeypatch: pytest.MonkeyPatch, strategy: str, partitions: int, consumers: int
+) -> None:
+    estimated = cost(strategy, partitions, consumers)
+    monkeypatch.setattr(deploy_cost, "MOST_CONSUMERS", 1_000)
+    monkeypatch.setattr(deploy_cost, "MOST_PARTITIONS", 1_000)
+    run = cost(strategy, partitions, consumers)
+    assert (estimated.estimated, run.estimated) == (True, False)
+    # One run each, and what a restart meets is chance: four of them differ more than thirty.
+    assert estimated.unowned_s == pytest.approx(run.unowned_s, rel=0.5)
+    assert estimated.unowned_longest_s == pytest.approx(run.unowned_longest_s, rel=0.5)
+    assert estimated.waiting == pytest.approx(run.waiting, rel=0.5)
+    assert estimated.rebalances == pytest.approx(run.rebalances, rel=0.1)
+    assert estimated.moved == pytest.approx(run.moved, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "downtime_ms", "everybody"),
+    [
+        ("classic/range", 10_000, True),
+        ("classic/range,cooperative-sticky", 10_000, True),  # the middle of a migration is eager
+        ("classic/cooperative-sticky", 10_000, False),
+        ("consumer/range", 10_000, False),
+        ("classic/range+static", 10_000, False),
+        ("classic/range+static", 60_000, True),  # its session ends before it is back
+    ],
+)
+def test_who_stops_when_one_restarts(strategy: str, downtime_ms: int, everybody: bool) -> None:
+    assert stops_everybody(strategy, downtime_ms) is everybody
