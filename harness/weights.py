@@ -46,12 +46,16 @@ def default_weights() -> dict[str, float]:
 def parse_weights(text: str | None, path: str = "--weights") -> dict[str, float]:
     """`unowned_s=1,moved=0.5` over the default."""
     weights = default_weights()
+    seen: set[str] = set()
     for part in (text or "").split(","):
         if not part.strip() and not (text or "").strip():
             continue
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals:
             raise ContractError(path, f"expected name=number such as unowned_s=1,moved=0.5, got {quoted(part)}")
+        if name in seen:
+            raise ContractError(path, f"{name} stands twice")
+        seen.add(name)
         weights[name] = checked(name, value, path)
     return checked_whole(weights, path)
 

@@ -78,7 +78,7 @@ def checked_options(
     """The strategy in full, and the moment to stop at."""
     from harness.compare import checked_strategies
 
-    chosen = strategy or scenario.strategy
+    chosen = scenario.strategy if strategy is None else strategy
     if chosen is None:
         raise ContractError("--strategy", "is missing, and the scenario names none")
     (chosen,) = checked_strategies([chosen], "--strategy")

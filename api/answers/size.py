@@ -112,7 +112,7 @@ def size_of(asked: SizeAsked) -> Sized:
 
     def cost_of_a_deploy(partitions: int, consumers: int) -> float:
         deploys.append(deploy_of(needs, partitions, consumers, strategies, asked.deploys, downtime_ms))
-        return deploys[0].costs[0].unowned_s
+        return deploys[-1].costs[0].unowned_s
 
     try:
         sizing = size(needs, cost_of_a_deploy if asked.deploys else None)
@@ -120,7 +120,10 @@ def size_of(asked: SizeAsked) -> Sized:
         raise
     except ValueError as error:
         raise ContractError("--target", str(error)) from None
-    return Sized(needs=needs, sizing=sizing, unit=unit, deploy=deploys[0] if deploys else None)
+    if deploys and sizing.now.consumers not in (None, deploys[0].consumers):
+        # The standstill made them more: the deploy that is told is theirs.
+        cost_of_a_deploy(sizing.partitions, sizing.now.consumers or sizing.partitions)
+    return Sized(needs=needs, sizing=sizing, unit=unit, deploy=deploys[-1] if deploys else None)
 
 
 def deploy_of(

@@ -30,13 +30,14 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "rebalances": ("rebal-\nances", ""),
 }
 """The costs of the table, most telling first: on a narrow terminal the last are left out."""
+USUAL_SEEDS = 20
 
 
 def compare_command(
     file: str,
     *,
     strategies: str | None,
-    seeds: int,
+    seeds: int | None,
     weights: str | None,
     html: str | None,
     jobs: int | None,
@@ -58,17 +59,25 @@ def compare_command(
 
 
 def comparison_of(
-    file: str, *, strategies: str | None, seeds: int, weights: str | None, jobs: int | None
+    file: str, *, strategies: str | None, seeds: int | None, weights: str | None, jobs: int | None
 ) -> Comparison:
     """From a scenario by running it, a saved comparison by reading it, or a group and the life assumed for it."""
     from api.answers.recommend import AdviceAsked, comparison_for
     from harness.scenario.documents import decode_document
 
-    asked = AdviceAsked(strategies=strategies, seeds=seeds, weights=weights)
-    comparison, notes = comparison_for(
-        decode_document(read_input(file)), None, asked, partial(run_comparison, jobs=jobs)
-    )
+    data = decode_document(read_input(file))
+    asked = AdviceAsked(strategies=strategies, seeds=seeds_for(data, seeds), weights=weights)
+    comparison, notes = comparison_for(data, None, asked, partial(run_comparison, jobs=jobs))
     return replace(comparison, notes=tuple(notes))
+
+
+def seeds_for(data: object, asked: int | None) -> int:
+    """Runs that were saved have theirs: whoever asks for others would think to get them."""
+    from harness.saved_runs import is_comparison
+
+    if asked is not None and is_comparison(data):
+        raise ContractError("--seeds", "a saved comparison has its own; name a scenario to run others")
+    return USUAL_SEEDS if asked is None else asked
 
 
 def run_comparison(

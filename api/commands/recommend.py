@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from api.answers.recommend import AdviceAsked, advise
-from api.commands.compare import command_line, run_comparison
+from api.commands.compare import command_line, run_comparison, seeds_for
 from api.terminal import check_place, console, print_json, progress_bar, read_input, write_file
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def recommend_command(
     *,
     now: str | None,
     strategies: str | None,
-    seeds: int,
+    seeds: int | None,
     weights: str | None,
     brokers: int | None,
     html: str | None,
@@ -33,8 +33,9 @@ def recommend_command(
     from harness.scenario.documents import decode_document
 
     check_place(html)
-    asked = AdviceAsked(now=now, strategies=strategies, seeds=seeds, weights=weights, brokers=brokers)
-    advised = advise(decode_document(read_input(file)), asked, partial(run_comparison, jobs=jobs))
+    data = decode_document(read_input(file))
+    asked = AdviceAsked(now=now, strategies=strategies, seeds=seeds_for(data, seeds), weights=weights, brokers=brokers)
+    advised = advise(data, asked, partial(run_comparison, jobs=jobs))
     advice, sure, notes, comparison = advised.advice, advised.sureness, advised.notes, advised.comparison
     if html is not None:
         from harness.report.advice import advice_html

@@ -102,7 +102,8 @@ def show_deploy(deploy: Deploy, sizing: Sizing, unit: str) -> None:
     from rich.table import Table
 
     out = console()
-    out.print(headline(f"\nA rolling deploy of {deploy.consumers:,} consumers", f", {deploy.assumed}"), soft_wrap=True)
+    count = "1 consumer" if deploy.consumers == 1 else f"{deploy.consumers:,} consumers"
+    out.print(headline(f"\nA rolling deploy of {count}", f", {deploy.assumed}"), soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("", no_wrap=True)
     for title in ("without\nan owner", "longest\ngap", "waiting\nat most", "caught\nup in"):

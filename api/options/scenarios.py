@@ -12,7 +12,10 @@ Strategies = Annotated[
     str | None,
     typer.Option("--strategies", metavar="A,B,C", help="Which to compare; seven usual ones without it."),
 ]
-Seeds = Annotated[int, typer.Option("--seeds", metavar="N", help="Runs of each strategy, with the same N seeds.")]
+Seeds = Annotated[
+    int | None,
+    typer.Option("--seeds", metavar="N", help="Runs of each strategy, with the same N seeds; 20 without it."),
+]
 WeightsText = Annotated[
     str | None,
     typer.Option(
@@ -32,7 +35,7 @@ def compare(
         str, typer.Argument(metavar="SCENARIO", help="YAML or JSON, - for standard input; or a group, or saved runs.")
     ],
     strategies: Strategies = None,
-    seeds: Seeds = 20,
+    seeds: Seeds = None,
     weights: WeightsText = None,
     html: Html = None,
     jobs: Jobs = None,
@@ -59,7 +62,7 @@ def recommend(
         typer.Option("--from", metavar="STRATEGY", help="What runs now; wins over the scenario's own."),
     ] = None,
     strategies: Strategies = None,
-    seeds: Seeds = 20,
+    seeds: Seeds = None,
     weights: WeightsText = None,
     brokers: Annotated[
         int | None,

@@ -2,6 +2,8 @@
 
 Given      bytes from a file or standard input
 Returns    dicts, lists, strings and numbers; ContractError with one line otherwise
+Numbers    as people mean them, where YAML 1.1 has surprises: 1e6 is a number, 010 (its octal 8) and 1:30 (its 90) are
+           text, dates are text, and keys are always text
 Refused    a key that stands twice, more than MAX_BYTES, nesting beyond MAX_DEPTH, aliases that unfold to more than
            MAX_NODES (the billion-laugh trick) or contain themselves, tags, several documents, whole numbers of more
            than MAX_DIGITS digits
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import yaml
 from yaml.constructor import ConstructorError
@@ -33,8 +35,27 @@ SUSPECT = re.compile(r"\\[uU](?:0000)?[dD][89a-fA-F]|[0-9a-fA-F_:]{200}")
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class UniqueKeyLoader(Loader):  # type: ignore[misc]
-    """YAML's own rule, which PyYAML does not hold: a mapping has each key once."""
+TAG = "tag:yaml.org,2002:"
+INT, FLOAT, TEXT = f"{TAG}int", f"{TAG}float", f"{TAG}str"
+MADE_OF_TEXT = {INT, FLOAT, f"{TAG}bool", f"{TAG}null", f"{TAG}timestamp", f"{TAG}value"}
+"""What YAML makes of text that is not in quotes."""
+WHOLE = re.compile(r"^(?:[-+]?(?:0|[1-9][0-9_]*)|[-+]?0x[0-9a-fA-F_]+|[-+]?0b[01_]+)$")
+REAL = re.compile(
+    r"""^(?:[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?
+       |[-+]?[0-9][0-9_]*[eE][-+]?[0-9]+
+       |[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$""",
+    re.VERBOSE,
+)
+
+
+class PlainLoader(Loader):  # type: ignore[misc]
+    """Numbers as WHOLE and REAL say, keys as they are written, and YAML's own rule, which PyYAML does not hold: a
+    mapping has each key once."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {
+        first: [(tag, pattern) for tag, pattern in known if tag not in (INT, FLOAT, f"{TAG}timestamp")]
+        for first, known in Loader.yaml_implicit_resolvers.items()
+    }
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         """PyYAML's constructors trust a tag: `!!bool "abc"` is a KeyError there."""
@@ -58,8 +79,20 @@ class UniqueKeyLoader(Loader):  # type: ignore[misc]
                 line = line_of(key_node.start_mark)
                 raise ContractError("", f"line {line}: the key {shown(key_node.value)} stands twice in one mapping")
             seen.add(key_node.value)
+        node.value = [(written(key), one) for key, one in node.value]
         mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
         return mapping
+
+
+PlainLoader.add_implicit_resolver(FLOAT, REAL, list("-+0123456789."))
+PlainLoader.add_implicit_resolver(INT, WHOLE, list("-+0123456789"))
+
+
+def written(key: yaml.ScalarNode) -> yaml.ScalarNode:
+    """A member may be called `1` or `on`. Another node: an alias may use this one as a value."""
+    if key.tag not in MADE_OF_TEXT:
+        return key
+    return yaml.ScalarNode(TEXT, key.value, key.start_mark, key.end_mark, key.style)
 
 
 def decode_document(data: bytes | str) -> Any:
@@ -92,22 +125,63 @@ def refuse_unwritable(value: object, path: str) -> None:
 
 def decoded(text: str) -> Any:
     """JSON is tried first where it looks like it: it is far faster, and what the lab itself writes."""
+    no_json = None
     if text.lstrip().startswith("{"):
         try:
-            json.loads(text)
-        except (ValueError, RecursionError):
-            pass  # braces are YAML too
-        else:
             return decode(text)
+        except ContractError as error:
+            refuse_spoilt_json(text)
+            no_json = error  # braces are YAML too
     try:
         refuse_bombs(text)
-        return yaml.load(text, Loader=UniqueKeyLoader)
+        return yaml.load(text, Loader=PlainLoader)
     except yaml.MarkedYAMLError as error:
+        if no_json is not None and JSON_BEGINS.match(text):
+            raise no_json from None
         raise ContractError("", not_yaml(error, text)) from None
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
         if isinstance(error, ContractError):
             raise
         raise ContractError("", f"not YAML that can be read: {' '.join(str(error).split())}") from None
+
+
+JSON_BEGINS = re.compile(r'\s*\{\s*["}]')
+"""What is more likely broken JSON than broken YAML."""
+
+
+class Pairs(list[tuple[str, Any]]):
+    """An object as it is written."""
+
+
+class Constant(str):
+    """NaN or an infinity, which are not JSON."""
+
+    __slots__ = ()
+
+
+def refuse_spoilt_json(text: str) -> None:
+    """Where in it the key is that stands twice, or the number that is none; nothing for what is no JSON at all."""
+    try:
+        refuse_spoilt(json.loads(text, object_pairs_hook=Pairs, parse_constant=Constant), "")
+    except ContractError:
+        raise
+    except (ValueError, RecursionError):
+        return
+
+
+def refuse_spoilt(value: object, path: str) -> None:
+    if isinstance(value, Pairs):
+        seen: set[str] = set()
+        for key, one in value:
+            if key in seen:
+                raise ContractError(at(path, key), "the key stands twice in one object")
+            seen.add(key)
+            refuse_spoilt(one, at(path, key))
+    elif isinstance(value, list):
+        for index, one in enumerate(value):
+            refuse_spoilt(one, at(path, index))
+    elif isinstance(value, Constant):
+        raise ContractError(path, f"{value} is not a JSON number")
 
 
 def as_text(data: bytes | str) -> str:

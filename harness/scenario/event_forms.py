@@ -124,6 +124,16 @@ class SubscribeForm(MembersForm):
 class EventForm(Form):
     """What happens `at` a time: exactly one kind of event."""
 
+    meant = {  # noqa: RUF012 - a ClassVar, said in Form
+        **dict.fromkeys(("network partition", "partition", "cut", "disconnect"), "isolate"),
+        **dict.fromkeys(("kill", "sigkill"), "crash"),
+        **dict.fromkeys(("sigterm", "shutdown", "leave"), "stop"),
+        **dict.fromkeys(("gc", "gc pause", "sigstop"), "pause"),
+        **dict.fromkeys(("deploy", "rolling deploy"), "rolling restart"),
+        "join": "start",
+        "resubscribe": "subscribe",
+        "coordinator failover": "fail over",
+    }
     at: Duration
     start: StartForm | None = None
     stop: StopForm | None = None

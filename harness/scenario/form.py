@@ -123,6 +123,8 @@ class Form(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
     short: ClassVar[str | None] = None
     rules: ClassVar[Sequence[schemas.Schema]] = ()
+    meant: ClassVar[Mapping[str, str]] = {}
+    """Other words for a key, where spelling alone would lead to a wrong one."""
 
     @model_validator(mode="before")
     @classmethod
@@ -133,7 +135,8 @@ class Form(BaseModel):
         known = [field.alias or name for name, field in cls.model_fields.items()]
         for key in given:
             if key not in known:
-                found = get_close_matches(key.replace("_", " "), known, n=1)
+                plain = key.replace("_", " ").replace("-", " ").lower()
+                found = [cls.meant[plain]] if plain in cls.meant else get_close_matches(plain, known, n=1)
                 hint = f"did you mean {found[0]!r}?" if found else f"known here: {', '.join(known)}"
                 raise complaint(f"unknown key; {hint}", key)
         # `network:` with nothing below it is how YAML looks once its lines are commented out.

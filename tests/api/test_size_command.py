@@ -55,6 +55,14 @@ def test_more_deploys_are_more_standstill_and_none_leave_it_out(run: Run) -> Non
     assert never["now"] == once["now"]
 
 
+def test_without_headroom_consumers_are_counted_for_deploys_and_the_deploy_is_theirs(run: Run) -> None:
+    asked = "size --target 1k/s --per-consumer 100/s --partitions 20 --headroom 0 --strategies range --json"
+    answer = json.loads(run(*asked.split()).out)
+    # Ten would be busy all the time; a partition is not split, so the next number that helps is one each.
+    assert answer["now"]["consumers"] == answer["deploy"]["consumers"] == 20
+    assert json.loads(run(*asked.split(), "--deploys", "0").out)["now"]["consumers"] == 10
+
+
 def test_a_large_groups_deploy_is_estimated_and_said_to_be(run: Run) -> None:
     ended = run("size", "--target", "5M/s", "--per-consumer", "6k/s", "--strategies", "range")
     assert "A rolling deploy of 1,000 consumers, simulated: one consumer after the other" in ended.out

@@ -171,8 +171,20 @@ def address(page: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     return file.as_uri()
 
 
+NOT_FOR_EVER = """(() => {
+    const pen = CanvasRenderingContext2D.prototype, measure = pen.measureText;
+    let calls = 0;
+    pen.measureText = function (text) {
+        if (++calls > 20000) throw new Error("measured for ever");
+        return measure.call(this, text);
+    };
+})()"""
+"""A page in a loop without end takes the whole browser with it: rather an error that a test can see."""
+
+
 def opened(browser: Any, address: str, width: int, scheme: str, **more: Any) -> tuple[Any, list[str]]:
     tab = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme, **more)
+    tab.add_init_script(NOT_FOR_EVER)
     troubles: list[str] = []
     tab.on("console", lambda message: troubles.append(message.text))
     tab.on("pageerror", lambda error: troubles.append(str(error)))

@@ -316,6 +316,11 @@ def test_what_is_wrong_is_one_line_with_its_path(data: object, message: str) -> 
         ([{"at": "1m"}], "timeline[0]: says no event: one of start, stop, crash"),
         ([{"at": "1m", "crash": "c-1", "stop": "c-2"}], "timeline[0]: has stop and crash: one event a line"),
         ([{"at": "1m", "explode": "c-1"}], "timeline[0].explode: unknown key; known here: at, start"),
+        (
+            [{"at": "1m", "network partition": "c-1"}],
+            "timeline[0].network partition: unknown key; did you mean 'isolate'?",
+        ),
+        ([{"at": "1m", "failover": {"down": "1s"}}], "timeline[0].failover: unknown key; did you mean 'fail over'?"),
         ([{"at": "11m", "crash": "c-1"}], "timeline[0].at: comes after the scenario's duration"),
         ([{"at": "-1m", "crash": "c-1"}], "timeline[0].at: '-1m' is not a duration"),
         (
@@ -387,6 +392,29 @@ def test_scaling_brings_members_that_the_timeline_may_name_from_then_on() -> Non
 def test_a_kinds_name_in_a_long_timeline_does_not_grow_without_end() -> None:
     data = scenario(members={"c": {"count": 20_000, "topics": "orders"}}, timeline=[{"at": "1m", "crash": "c"}] * 101)
     assert refusal(data) == "timeline[100].crash: up to here the timeline names members more than 2,000,000 times"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("partitions: 4", "partitions: 010"), "topics.orders.partitions: expected a whole number, got '010'"),
+        (("partitions: 4", "partitions: 1:30"), "topics.orders.partitions: expected a whole number, got '1:30'"),
+        (("10m", "10:00"), "duration: '10:00' is not a duration: say"),
+        (("members:", "on: 1\nmembers:"), "on: unknown key; known here"),
+        (("orders: {p", "2026-01-01: {q"), "topics.2026-01-01.qartitions: unknown key; did you mean 'partitions'?"),
+    ],
+)
+def test_yaml_of_its_own_kind_is_told_as_it_is_written(change: tuple[str, str], message: str) -> None:
+    text = "duration: 10m\ntopics: {orders: {partitions: 4}}\nmembers: {c: {topics: orders}}\n"
+    assert message in refusal(decode_document(text.replace(*change)))
+
+
+def test_a_number_may_be_written_with_an_exponent() -> None:
+    text = (
+        "duration: 10m\ntopics: {orders: {partitions: 4}}\nmembers: {c: {topics: orders}}\n"
+        "timeline: [{at: 1m, slow: {members: c, factor: 1e3}}]"
+    )
+    assert parse_scenario(decode_document(text)).timeline == (model.Slow(at_ms=60_000, members=("c",), factor=1_000.0),)
 
 
 def test_files_that_are_not_there_are_one_line_too(tmp_path: Path) -> None:

@@ -155,6 +155,10 @@ def test_saved_runs_are_ranked_anew_without_running_them(run: Run, tmp_path: Pat
     assert gaps["ranking"][0]["strategy"] == "classic/range+static"
     assert gaps["runs"] == usual["runs"]
     assert run("compare", str(saved), "--strategies", "range").code == 2
+    for command in ("compare", "recommend"):
+        assert run(command, str(saved), "--seeds", "5").err.startswith(
+            "rebalance-lab: --seeds: a saved comparison has its"
+        )
 
 
 @pytest.mark.parametrize(
@@ -167,6 +171,9 @@ def test_saved_runs_are_ranked_anew_without_running_them(run: Run, tmp_path: Pat
         ("compare {file} --weights moved", "--weights: expected name=number such as unowned_s=1"),
         ("compare {file} --weights speed=1", "--weights: no cost is called 'speed'; there are unowned_s"),
         ("compare {file} --weights moved=-1", "--weights: moved needs a number from 0 to 1,000,000,000, got '-1'"),
+        ("compare {file} --weights moved=1,moved=2", "--weights: moved stands twice"),
+        ("simulate {file} --strategy=", '--strategy: unknown strategy ""'),
+        ("compare {file} --strategies=", '--strategies: unknown strategy ""'),
         ("compare {file} --weights moved=nan", "--weights: moved needs a number"),
         ("compare {file} --weights " + "unowned_s=0,stalled_s=0,behind_s=0,read_twice=0,moved=0,"
          "needless_revocations=0,failed_processes=0", "--weights: everything weighs 0"),

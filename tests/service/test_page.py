@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.harness.test_report import BROWSERS
+from tests.harness.test_report import BROWSERS, NOT_FOR_EVER
 from tests.service.conftest import GROUP, Running
 
 PASTED = {"strategy": "classic/sticky", "group": {**GROUP, "topics": {"orders": {"partitions": 6}}}}
@@ -170,6 +170,7 @@ def test_a_name_that_no_lane_has_room_for_is_cut_short(opened: Open) -> None:
     tab = opened()
     name = "a name\nwith a line end\u2028and another, longer than a lane"
     paste(tab, json.dumps({"topics": {"t": {"partitions": 2}}, "members": {name: {"topics": ["t"]}}}))
+    tab.evaluate(NOT_FOR_EVER)
     tab.locator("#tab-simulate").click()
     tab.locator("#run").click()
     tab.wait_for_selector("#play")
