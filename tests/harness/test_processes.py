@@ -16,6 +16,7 @@ from harness.sim.invariants import Broken, Checker
 from harness.sim.log import Log
 from harness.sim.run import simulate
 from harness.sim.sizes import offset_commit_bytes, request_bytes
+from harness.sim.trace import Fact
 from protocol_v1.member_commits import commit_topics
 from protocol_v1.messages import OffsetCommitRequest
 from protocol_v1.records import GroupTombstone, OffsetCommit, OffsetTombstone
@@ -114,6 +115,24 @@ def test_who_commits_after_each_batch_asks_as_often_as_there_are_batches(
     )
     facts = simulate(told, "classic/range", 1, leaps=leaps, watch=Checker().feed).facts
     assert next(fact["count"]["OffsetCommit"] for fact in facts if fact["fact"] == "requests") == commits
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+def test_commits_that_wait_for_a_coordinator_do_not_come_after_later_ones(strategy: str) -> None:
+    """There is a coordinator again, which the consumer has not found yet when that one goes down, too: all that it was
+    asked to commit since the first went down waits, and goes out in order."""
+    fails = [{"at": "15s", "fail over": {"down": "30s"}}, {"at": "45005ms", "fail over": {"down": "1s"}}]
+    told = scenario(members={"consumer": {"topics": "orders"}}, timeline=fails, client={"enable.auto.commit": False})
+    committed: list[int] = []
+
+    def watch(fact: Fact) -> None:
+        if fact["fact"] == "durable":
+            committed.append(fact["offsets"]["orders"][0])
+        if fact["fact"] == "coordinator" and fact["t"] == 45_005:
+            assert max(committed) <= 10 * 15
+
+    simulate(told, strategy, 1, watch=watch)
+    assert committed == sorted(committed)
 
 
 def test_members_migrated_to_static_membership_commit_as_who_they_are() -> None:
