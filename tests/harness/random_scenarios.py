@@ -63,6 +63,9 @@ LIFE_MS = 120_000
 QUIET_MS = 460_000
 """After the last event: longer than a poll interval, so that every run must converge."""
 
+CLOSE_MS = 30_000
+"""What close() may take."""
+
 
 def random_scenario(random: Random) -> Scenario:
     topics = tuple(random_topic(random, f"t{n}") for n in range(random.randint(1, 3)))
@@ -226,8 +229,10 @@ def takes_commits_back(scenario: Scenario, strategy: str, found: Broken) -> bool
     """Kafka 4.3.1's own: a KIP-848 consumer that left for want of a poll may auto-commit, in its next poll(), where it
     had been, before it gives up what it had. It does so as nobody's member, and a coordinator takes that from anybody
     while a group is empty, whatever was committed since. (Java's consumer, three runs of ten: from 5000 back to 10,
-    and on from there. Its application's thread and its background thread race for it.)"""
-    waits = any(isinstance(one, Slow | Pause) for one in scenario.timeline) or scenario.poison
+    and on from there. Its application's thread and its background thread race for it.) Likewise in a close() that
+    waits for the answer to its commit, which was lost, beyond max.poll.interval.ms: it leaves, and commits again."""
+    slow = any(isinstance(one, Slow | Pause) for one in scenario.timeline) or scenario.poison
+    waits = slow or (scenario.network.loss and scenario.client.get("max.poll.interval.ms", 300_000) < CLOSE_MS)
     goes_back = found.invariant == "honest commits" and " after " in str(found)
     return goes_back and strategy.startswith("consumer") and bool(waits)
 
