@@ -230,6 +230,40 @@ def test_a_deleted_topic_keeps_an_eager_group_from_reading_for_twice_what_a_poll
     assert max(gaps.values()) < 10
 
 
+EVERY_KIND = ["classic/range", "classic/cooperative-sticky", "classic/range+static", "consumer/uniform"]
+
+
+@pytest.mark.parametrize("strategy", EVERY_KIND)
+@pytest.mark.parametrize("gone", [0, 1, 20])
+def test_a_topic_that_is_created_again_is_read_from_its_beginning(strategy: str, gone: int) -> None:
+    """And nothing that was read of the one before counts as progress in it."""
+    again = {"name": "orders", "partitions": 6, "rate": "6/s"}
+    timeline = [{"at": "60s", "delete topic": "orders"}, {"at": f"{60 + gone}s", "create topic": again}]
+    told = scenario(timeline=timeline, duration="30m")
+    for seed in range(3):
+        facts = simulate(told, strategy, seed, watch=Checker().feed).facts
+        since = [fact for fact in facts if fact["t"] >= 60_000]
+        first: dict[int, int] = {}
+        for fact in since:
+            if fact["fact"] == "reads":
+                for index, start in zip(fact["partitions"]["orders"], fact["from"]["orders"], strict=True):
+                    first.setdefault(index, start)
+        assert first == dict.fromkeys(range(6), 0)
+
+
+@pytest.mark.parametrize("strategy", EVERY_KIND)
+def test_offsets_of_a_deleted_topic_are_gone_whoever_is_the_coordinator(strategy: str) -> None:
+    """It is deleted while there is none, and the new one has more records by the time that it is read."""
+    again = {"name": "orders", "partitions": 6, "rate": "6000/s"}
+    timeline = [
+        {"at": "40s", "fail over": {"down": "20s"}},
+        {"at": "50s", "delete topic": "orders"},
+        {"at": "50s", "create topic": again},
+        {"at": "70s", "rolling restart": {"downtime": "1s"}},
+    ]
+    simulate(scenario(timeline=timeline, duration="30m"), strategy, 1, watch=Checker().feed)
+
+
 @pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
 def test_who_commits_with_every_poll_reads_next_to_nothing_twice(strategy: str) -> None:
     """auto.commit.interval.ms=0, and a crash."""
