@@ -169,6 +169,11 @@ class Member:
         return due_ms is not None and due_ms <= now_ms and not memory.rejoin_needed and memory.join is None
 
     @property
+    def sends_commits(self) -> bool:
+        """Whether one that is asked for now goes out: without a coordinator it waits, in a rebalance it fails."""
+        return self.memory.coordinator_known and self.memory.state is STABLE
+
+    @property
     def waits_for_an_answer(self) -> bool:
         return bool(self.memory.in_flight)
 

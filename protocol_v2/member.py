@@ -153,6 +153,11 @@ class Member:
         return due_ms is not None and due_ms <= now_ms and not self.memory.auto_commit_under_way
 
     @property
+    def sends_commits(self) -> bool:
+        """Whether one that is asked for now goes out: without a coordinator it waits."""
+        return self.memory.coordinator_known
+
+    @property
     def waits_for_an_answer(self) -> bool:
         return bool(self.memory.in_flight)
 

@@ -25,6 +25,7 @@ from protocol_v1 import config as v1_config
 from protocol_v1.coordinator import Coordinator as ClassicCoordinator
 from protocol_v1.coordinator import numbered
 from protocol_v1.effects import TimerKey
+from protocol_v1.effects.member import TopicPartition
 from protocol_v1.group import ClassicGroup
 from protocol_v1.member import Member as ClassicMember
 from protocol_v1.member_config import MemberConfig as ClassicConfig
@@ -74,10 +75,12 @@ class Strategies:
         return Build(
             member=self.member,
             coordinator=self.coordinator,
+            told=self.told,
             settings=self.settings,
             stable=stable_classic if self.classic_only else stable_consumer,
             knows=knows,
             will_accept=will_accept,
+            holds=self.holds,
             session=session,
             epoch=epoch,
             store=store,
@@ -116,13 +119,33 @@ class Strategies:
         return self.random.uniform(0.8, 1.2)
 
     def coordinator(self, topics: Mapping[str, Topic]) -> Coordinator:
-        counts = {name: topic.partitions for name, topic in topics.items()}
         if self.classic_only:
             known = {name: value for name, value in self.scenario.broker.items() if name in v1_config.PROPERTIES}
             config = v1_config.CoordinatorConfig.from_properties(known)
-            return cast(Coordinator, ClassicCoordinator(config, new_member_id=self.new_member_id, topics=counts))
+            return cast(
+                Coordinator, ClassicCoordinator(config, new_member_id=self.new_member_id, topics=self.told(topics))
+            )
         assignors = [*self.custom_of_the_broker, UniformAssignor(), ServerRangeAssignor()]
-        return cast(Coordinator, both_protocols(self.scenario.broker, self.new_member_id, counts, assignors))
+        return cast(Coordinator, both_protocols(self.scenario.broker, self.new_member_id, self.told(topics), assignors))
+
+    def holds(self, coordinator: Any, machine: Machine, partition: TopicPartition) -> bool:
+        """A classic group has names only, so they are always the present ones."""
+        if self.classic_only:
+            return True
+        group, (name, index) = group_in(coordinator) if coordinator is not None else None, partition
+        if not isinstance(group, ConsumerGroup):
+            return group is not None
+        member, topic = group.members.get(machine.member_id), coordinator.shard.image.topics.get(name)
+        return member is not None and topic is not None and (topic.topic_id, index) in member.current.assigned
+
+    def told(self, topics: Mapping[str, Topic]) -> Mapping[str, Any]:
+        """Of ids only the KIP-848 coordinator knows."""
+        if self.classic_only:
+            return {name: topic.partitions for name, topic in topics.items()}
+        return {
+            name: Topic(topic.partitions, id=topic.id) if topic.id else topic.partitions
+            for name, topic in topics.items()
+        }
 
 
 def group_in(coordinator: Any) -> ClassicGroup | ConsumerGroup | None:

@@ -24,9 +24,11 @@ class HandCommits:
     """What it has committed, answered or not: how far it is inside a batch is an estimate."""
 
     def before_silence(self) -> None:
-        """Nothing more will be heard of it for a while. What it did after it had fallen silent nobody heard."""
+        """Nothing more will be heard of it for a while. What it did after it had fallen silent nobody heard, and what
+        it asked of a consumer without a coordinator waits there, behind everything that it asked before."""
         process = self.process
-        done, earlier = ({}, 0) if process.cut_off or process.paused else self.done_with()
+        silent = process.cut_off or process.paused or not process.machine.sends_commits
+        done, earlier = ({}, 0) if silent else self.done_with()
         if done and process.world.commit_late(process, done, process.now_ms):
             process.routine.made_late, process.routine.late_ms = done, process.now_ms
             process.world.routine(process.commit_of(done), earlier)

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from harness.sim.parts import up_to
 from harness.sim.process import Process
-from protocol_v1.effects.member import FindCoordinatorRequest, FindCoordinatorResponse, Responded
+from harness.sim.routine import committed_offsets
+from protocol_v1.effects.member import FindCoordinatorRequest, FindCoordinatorResponse, Responded, TopicPartition
 from protocol_v1.errors import Error
+from protocol_v1.member_commits import commit_topics
 from protocol_v1.messages import JoinGroupResponse, OffsetCommitRequest, Request, Response
 
 if TYPE_CHECKING:
@@ -77,6 +79,8 @@ class Wire:
     def send(self, process: Process, request: Request) -> None:
         if not process.routine.is_routine(request):
             self.world.disturbed()
+        if process.of_old_topics and isinstance(request, OffsetCommitRequest):
+            request = without(request, process.of_old_topics.__contains__)
         if self.spec.loss and self.lost():
             self.in_vain.add(process)
             return
@@ -99,6 +103,9 @@ class Wire:
         elif self.world.broker.coordinator is not None:
             if isinstance(request, OffsetCommitRequest) and sent_ms <= process.routine.late_ms:
                 request = process.routine.brought_up_to_date(request)
+            if isinstance(request, OffsetCommitRequest) and self.world.created_again:
+                again, there = self.world.created_again, self.world.records.streams
+                request = without(request, lambda tp: sent_ms <= again.get(tp[0], -1) and tp in there)
             self.parked[id(request)] = (request, process, connection)
             self.world.broker.receive(request)
 
@@ -138,3 +145,10 @@ class Wire:
         # At once: what is on its way already was sent later, and must not come first.
         for action, given in self.held.pop(process.name, []):
             self.world.kernel.after(0, action, *given)
+
+
+def without(request: OffsetCommitRequest, is_old: Callable[[TopicPartition], bool]) -> OffsetCommitRequest:
+    """What was read of a topic that was deleted is no progress in the one that has its name now: Kafka's commits name
+    topics by their ids."""
+    offsets = {tp: offset for tp, offset in committed_offsets(request).items() if not is_old(tp)}
+    return replace(request, topics=commit_topics(offsets))

@@ -94,6 +94,8 @@ class Process:
     busy: bool = False
     starts: dict[TopicPartition, int] = field(default_factory=dict)
     """Where to begin with partitions whose committed offset is known and that are not read yet."""
+    of_old_topics: set[TopicPartition] = field(default_factory=set)
+    """Owned when another topic was created under their name: until it reads that one, its positions are of the old."""
     fetchable: frozenset[TopicPartition] = frozenset()
     """As last seen: what is read is a part of it."""
     turn: int = 0
@@ -423,7 +425,8 @@ class Process:
         if not self.alive:
             return
         # A KIP-848 member may ask twice, if a callback keeps it from the first answer: what is read by now goes on.
-        starts = {tp: max(offset, 0) for tp, offset in offsets.items() if tp not in self.reader.streams}
+        read = self.of_old_topics.union(self.reader.streams) if self.of_old_topics else self.reader.streams
+        starts = {tp: max(offset, 0) for tp, offset in offsets.items() if tp not in read}
         self.starts |= starts
         # Of offsets that were committed the machine knows; that nothing was, it leaves to the application's reset.
         if min(offsets.values(), default=0) < 0 and self.machine.in_poll and not self.paused and not self.in_callback:
@@ -436,6 +439,7 @@ class Process:
         fetchable = self.machine.fetchable
         if fetchable is not self.fetchable:
             self.fetchable = fetchable
+            self.of_old_topics &= self.machine.owned
             if not self.reader.streams.keys() <= fetchable:
                 self.stop_reading([tp for tp in self.reader.streams if tp not in fetchable])
         if not self.starts:
@@ -446,6 +450,7 @@ class Process:
         if new:
             is_member = self.world.about_to_read(self, new)
             offsets = {tp: self.starts.pop(tp) for tp in new}
+            self.reset_what_is_out_of_range(offsets)
             self.reader.start([(streams[tp], offset) for tp, offset in offsets.items()], self.now_ms)
             self.batches.ahead += [
                 (tp, poison) for tp in new for poison in self.world.poison.get(tp, ()) if poison.offset >= offsets[tp]
@@ -456,6 +461,16 @@ class Process:
                 self.now_ms, "reads", member=self.name, partitions=partitions, **{"from": start}, **removed
             )
             self.batches.go_on()
+
+    def reset_what_is_out_of_range(self, offsets: dict[TopicPartition, int]) -> None:
+        """To the beginning (auto.offset.reset=earliest): what is beyond the end comes from a topic that was deleted."""
+        streams, now_ms = self.world.records.streams, self.now_ms
+        beyond = {tp: 0 for tp, offset in offsets.items() if offset * RECORD > streams[tp].written(now_ms)}
+        offsets |= beyond
+        again = self.of_old_topics.intersection(offsets)
+        self.of_old_topics -= again
+        if beyond or again:
+            self.machine.note({tp: offsets[tp] for tp in {*beyond, *again}})
 
     def stop_reading(self, gone: Sequence[TopicPartition]) -> None:
         if not gone:

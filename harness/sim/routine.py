@@ -180,13 +180,17 @@ class Routine:
 
     def brought_up_to_date(self, request: OffsetCommitRequest) -> OffsetCommitRequest:
         """A commit that a leap, or a standstill, caught on its way must not undo the one that was made late."""
-        offsets = {
-            (topic.name, partition.partition_index): partition.committed_offset
-            for topic in request.topics
-            for partition in topic.partitions
-        }
+        offsets = committed_offsets(request)
         latest = {tp: max(offset, self.made_late.get(tp, 0)) for tp, offset in offsets.items()}
         return replace(request, topics=commit_topics(latest))
+
+
+def committed_offsets(request: OffsetCommitRequest) -> dict[TopicPartition, int]:
+    return {
+        (topic.name, partition.partition_index): partition.committed_offset
+        for topic in request.topics
+        for partition in topic.partitions
+    }
 
 
 def periods(at_ms: int, period_ms: int, to_ms: int) -> int:

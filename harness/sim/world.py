@@ -30,9 +30,14 @@ from protocol_v1.member import Member as ClassicMember
 from protocol_v1.messages import Request
 from protocol_v1.records import OffsetCommit
 from protocol_v2.config import CoordinatorConfig
+from protocol_v2.topics import numbered_id
 
 QUIET_MS = 400_000
 """Longer than max.poll.interval.ms and a session by default: by then a group has come to rest."""
+FIRST_ID = 1 << 32
+"""Of topic ids given here: coordinators number from one the topics that have none."""
+BEGIN_AGAIN_MS = 1_000
+"""How often a member that owns partitions of a topic under its old id looks whether it has been given the new one."""
 SAMPLES = 400
 """Points of the lag curve, however long the run is."""
 
@@ -64,6 +69,8 @@ class Build:
     """A consumer for this member, under this name, and its group.instance.id; the last argument is another strategy
     where a migration gives one."""
     coordinator: Callable[[Mapping[str, Topic]], Coordinator]
+    told: Callable[[Mapping[str, Topic]], Mapping[str, Any]]
+    """What a coordinator is told of the topics."""
     settings: Callable[[MemberSpec], Mapping[str, Any]]
     stable: Callable[[Coordinator, Sequence[str], int], bool]
     """Whether the group is at rest as far as these members are concerned."""
@@ -73,6 +80,8 @@ class Build:
     """Whether it may commit."""
     session: Callable[[Coordinator, Machine], tuple[TimerKey, int] | None]
     """The timer of this member's session, and how long it lasts from a commit on; None: commits do not put it off."""
+    holds: Callable[[Coordinator | None, Machine, TopicPartition], bool]
+    """Whether a partition that a member owns is, for the coordinator, one of the topic that has this name now."""
     epoch: Callable[[Coordinator], int]
     """The group's generation or epoch."""
     store: Callable[[Coordinator, Sequence[OffsetCommit]], None]
@@ -108,6 +117,9 @@ class World:
         self.topics: dict[str, Topic] = {}
         self.specs: dict[str, TopicSpec] = {}
         """Also of topics that are gone."""
+        self.created_again: dict[str, int] = {}
+        """Topics of a name that another had before, and since when."""
+        self.ids_given = 0
         self.processes: dict[str, Process] = {}
         """Those that live, by name."""
         self.members = {spec.name: spec for spec in scenario.members}
@@ -211,14 +223,45 @@ class World:
     # Topics and records
 
     def create_topic(self, spec: TopicSpec) -> None:
+        again = spec.name in self.specs
         self.specs[spec.name] = spec
-        self.topics[spec.name] = Topic(spec.partitions, racks=spec.racks)
+        topic_id = self.new_topic_id() if again else None
+        self.topics[spec.name] = Topic(spec.partitions, racks=spec.racks, id=topic_id)
         self.trace.tell(self.kernel.now_ms, "topic", topic=spec.name, partitions=spec.partitions)
         for index in range(spec.partitions):
             self.records.add((spec.name, index), self.rate_of(spec, index, self.kernel.now_ms), self.kernel.now_ms)
         for at_ms, _ in spec.rate.steps:
             if at_ms > self.kernel.now_ms:
                 self.kernel.at(at_ms, self.change_rates, spec.name)
+        if again:
+            self.topic_is_another(spec.name)
+
+    def new_topic_id(self) -> str:
+        """Of a topic whose name another had; the others can be told by their names."""
+        self.ids_given += 1
+        return numbered_id(FIRST_ID + self.ids_given)
+
+    def topic_is_another(self, name: str) -> None:
+        """What members read, and have not committed, was of the topic that had this name before."""
+        self.created_again[name] = self.kernel.now_ms
+        for process in self.processes.values():
+            owned = {tp for tp in process.machine.owned if tp[0] == name and tp in self.records.streams}
+            process.of_old_topics |= owned
+            process.starts = {tp: offset for tp, offset in process.starts.items() if tp[0] != name}
+            if owned:
+                # A fetch that fails, and one that asks where the new topic begins.
+                self.kernel.after(2 * self.fetch_ms(), self.begin_again, process)
+
+    def begin_again(self, process: Process) -> None:
+        """Who owns partitions by their old name finds its position out of range, and resets it; but not in close(), nor
+        if somebody else has them by now: a KIP-848 coordinator tells topics by their ids, and gives out the new one."""
+        left = sorted(process.of_old_topics & process.machine.owned & self.records.streams.keys())
+        if not left or not process.alive or process.closing or id(process) in self.removed:
+            return
+        held = [tp for tp in left if self.build.holds(self.broker.coordinator, process.machine, tp)]
+        process.starts |= {tp: self.records.streams[tp].committed for tp in held}
+        process.read_what_is_fetchable()
+        self.kernel.after(BEGIN_AGAIN_MS, self.begin_again, process)
 
     def rate_of(self, spec: TopicSpec, index: int, now_ms: int) -> int:
         total = rate_at(spec.rate, now_ms)
@@ -240,7 +283,7 @@ class World:
 
     def grow_topic(self, name: str, partitions: int) -> None:
         now_ms, before = self.kernel.now_ms, self.topics[name]
-        self.topics[name] = Topic(partitions, racks=grown_racks(before, partitions))
+        self.topics[name] = Topic(partitions, racks=grown_racks(before, partitions), id=before.id)
         self.trace.tell(now_ms, "topic", topic=name, partitions=partitions)
         for index in range(before.partitions, partitions):
             self.records.add((name, index), 0, now_ms)
@@ -248,6 +291,7 @@ class World:
         self.topics_changed()
 
     def delete_topic(self, name: str) -> None:
+        self.broker.flush()
         partitions = [(name, index) for index in range(self.topics.pop(name).partitions)]
         readers = []
         for process in list(self.processes.values()):
@@ -260,6 +304,7 @@ class World:
         for process in readers:
             self.kernel.after(self.fetch_ms(), self.metadata_for, process)  # because its next fetch fails
         self.topics_changed()
+        self.broker.log.forget(name)
 
     @property
     def deleted(self) -> Set[str]:
@@ -267,7 +312,7 @@ class World:
 
     def topics_changed(self) -> None:
         """The coordinator knows at once; each client with its next refresh of the metadata."""
-        self.broker.update_topics({name: topic.partitions for name, topic in self.topics.items()})
+        self.broker.update_topics(self.build.told(self.topics))
         now_ms, age_ms = self.kernel.now_ms, self.scenario.metadata_max_age_ms
         for process in self.processes.values():
             # Every fetch of metadata begins the age anew, so when the next one is due has no pattern.

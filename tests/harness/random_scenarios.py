@@ -63,6 +63,9 @@ LIFE_MS = 120_000
 QUIET_MS = 460_000
 """After the last event: longer than a poll interval, so that every run must converge."""
 
+CLOSE_MS = 30_000
+"""What close() may take."""
+
 
 def random_scenario(random: Random) -> Scenario:
     topics = tuple(random_topic(random, f"t{n}") for n in range(random.randint(1, 3)))
@@ -86,8 +89,9 @@ def random_scenario(random: Random) -> Scenario:
 
 
 def random_extras(random: Random, names: tuple[str, ...], topics: tuple[TopicSpec, ...]) -> list[Event]:
-    """One scenario in four begins with an event, follows its lag, or has somebody who stays slow. Drawn from a copy:
-    the other three stay as they were before there were extras, and with them what single runs are known for."""
+    """One scenario in three begins with an event, follows its lag, has somebody who stays slow, or a topic that is
+    created again. Drawn from a copy: the other two stay as they were before there were extras, and with them what
+    single runs are known for."""
     copied = Random()
     copied.setstate(random.getstate())
     random = copied
@@ -101,6 +105,11 @@ def random_extras(random: Random, names: tuple[str, ...], topics: tuple[TopicSpe
             return [Autoscale(at_ms=at_ms, template=names[0], least=1, most=most, **follows)]
         case 2:
             return [Slow(at_ms=at_ms, members=(random.choice(names),), factor=random.choice((10.0, 3_000.0)))]
+        case 3:
+            old, gone_ms = random.choice(topics), random.choice((0, 1, 1_000, 30_000))
+            new = replace(old, partitions=random.choice((old.partitions, random.randint(1, 9))))
+            at_ms += random.randint(5_000, 60_000)
+            return [DeleteTopic(at_ms=at_ms, topic=old.name), CreateTopic(at_ms=at_ms + gone_ms, topic=new)]
         case _:
             return []
 
@@ -218,7 +227,7 @@ def broken(scenario: Scenario, strategy: str, seed: int) -> Broken | None:
 
 
 def explained(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    reasons = stays_unseen, rebalances_for_ever, gives_twice, takes_commits_back
+    reasons = stays_unseen, rebalances_for_ever, gives_twice, claims_what_is_gone, takes_commits_back
     return any(reason(scenario, strategy, found) for reason in reasons)
 
 
@@ -226,8 +235,10 @@ def takes_commits_back(scenario: Scenario, strategy: str, found: Broken) -> bool
     """Kafka 4.3.1's own: a KIP-848 consumer that left for want of a poll may auto-commit, in its next poll(), where it
     had been, before it gives up what it had. It does so as nobody's member, and a coordinator takes that from anybody
     while a group is empty, whatever was committed since. (Java's consumer, three runs of ten: from 5000 back to 10,
-    and on from there. Its application's thread and its background thread race for it.)"""
-    waits = any(isinstance(one, Slow | Pause) for one in scenario.timeline) or scenario.poison
+    and on from there. Its application's thread and its background thread race for it.) Likewise in a close() that
+    waits for the answer to its commit, which was lost, beyond max.poll.interval.ms: it leaves, and commits again."""
+    slow = any(isinstance(one, Slow | Pause) for one in scenario.timeline) or scenario.poison
+    waits = slow or (scenario.network.loss and scenario.client.get("max.poll.interval.ms", 300_000) < CLOSE_MS)
     goes_back = found.invariant == "honest commits" and " after " in str(found)
     return goes_back and strategy.startswith("consumer") and bool(waits)
 
@@ -239,6 +250,15 @@ def gives_twice(scenario: Scenario, strategy: str, found: Broken) -> bool:
     differ = len({(one.topics, one.pattern) for one in scenario.members}) > 1
     grows = any(isinstance(one, AddPartitions | CreateTopic) for one in scenario.timeline)
     return found.invariant == "one owner" and "sticky" in strategy and differ and grows
+
+
+def claims_what_is_gone(scenario: Scenario, strategy: str, found: Broken) -> bool:
+    """Kafka's own: AbstractStickyAssignor drops claims of topics that are gone, but not of partitions. Once a topic was
+    created again with fewer, it goes on to give out what does not exist, gives other partitions twice, or throws."""
+    sizes = {topic.name: topic.partitions for topic in scenario.topics}
+    again = [one.topic for one in scenario.timeline if isinstance(one, CreateTopic)]
+    fewer = any(topic.partitions < sizes.get(topic.name, 0) for topic in again)
+    return found.invariant in ("one owner", "convergence") and "sticky" in strategy and fewer
 
 
 def rebalances_for_ever(scenario: Scenario, strategy: str, found: Broken) -> bool:

@@ -16,6 +16,7 @@ from harness.sim.invariants import Broken, Checker
 from harness.sim.log import Log
 from harness.sim.run import simulate
 from harness.sim.sizes import offset_commit_bytes, request_bytes
+from harness.sim.trace import Fact
 from protocol_v1.member_commits import commit_topics
 from protocol_v1.messages import OffsetCommitRequest
 from protocol_v1.records import GroupTombstone, OffsetCommit, OffsetTombstone
@@ -116,6 +117,24 @@ def test_who_commits_after_each_batch_asks_as_often_as_there_are_batches(
     assert next(fact["count"]["OffsetCommit"] for fact in facts if fact["fact"] == "requests") == commits
 
 
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+def test_commits_that_wait_for_a_coordinator_do_not_come_after_later_ones(strategy: str) -> None:
+    """There is a coordinator again, which the consumer has not found yet when that one goes down, too: all that it was
+    asked to commit since the first went down waits, and goes out in order."""
+    fails = [{"at": "15s", "fail over": {"down": "30s"}}, {"at": "45005ms", "fail over": {"down": "1s"}}]
+    told = scenario(members={"consumer": {"topics": "orders"}}, timeline=fails, client={"enable.auto.commit": False})
+    committed: list[int] = []
+
+    def watch(fact: Fact) -> None:
+        if fact["fact"] == "durable":
+            committed.append(fact["offsets"]["orders"][0])
+        if fact["fact"] == "coordinator" and fact["t"] == 45_005:
+            assert max(committed) <= 10 * 15
+
+    simulate(told, strategy, 1, watch=watch)
+    assert committed == sorted(committed)
+
+
 def test_members_migrated_to_static_membership_commit_as_who_they_are() -> None:
     """Killed right after: what they committed while nothing happened was accepted, so little is read twice."""
     migration = {"at": "20s", "rolling restart": {"downtime": "1s", "gap": "2s", "strategy": "classic/range+static"}}
@@ -209,6 +228,40 @@ def test_a_deleted_topic_keeps_an_eager_group_from_reading_for_twice_what_a_poll
     }
     assert gaps.pop("classic/range") == pytest.approx(2 * 300, abs=10)
     assert max(gaps.values()) < 10
+
+
+EVERY_KIND = ["classic/range", "classic/cooperative-sticky", "classic/range+static", "consumer/uniform"]
+
+
+@pytest.mark.parametrize("strategy", EVERY_KIND)
+@pytest.mark.parametrize("gone", [0, 1, 20])
+def test_a_topic_that_is_created_again_is_read_from_its_beginning(strategy: str, gone: int) -> None:
+    """And nothing that was read of the one before counts as progress in it."""
+    again = {"name": "orders", "partitions": 6, "rate": "6/s"}
+    timeline = [{"at": "60s", "delete topic": "orders"}, {"at": f"{60 + gone}s", "create topic": again}]
+    told = scenario(timeline=timeline, duration="30m")
+    for seed in range(3):
+        facts = simulate(told, strategy, seed, watch=Checker().feed).facts
+        since = [fact for fact in facts if fact["t"] >= 60_000]
+        first: dict[int, int] = {}
+        for fact in since:
+            if fact["fact"] == "reads":
+                for index, start in zip(fact["partitions"]["orders"], fact["from"]["orders"], strict=True):
+                    first.setdefault(index, start)
+        assert first == dict.fromkeys(range(6), 0)
+
+
+@pytest.mark.parametrize("strategy", EVERY_KIND)
+def test_offsets_of_a_deleted_topic_are_gone_whoever_is_the_coordinator(strategy: str) -> None:
+    """It is deleted while there is none, and the new one has more records by the time that it is read."""
+    again = {"name": "orders", "partitions": 6, "rate": "6000/s"}
+    timeline = [
+        {"at": "40s", "fail over": {"down": "20s"}},
+        {"at": "50s", "delete topic": "orders"},
+        {"at": "50s", "create topic": again},
+        {"at": "70s", "rolling restart": {"downtime": "1s"}},
+    ]
+    simulate(scenario(timeline=timeline, duration="30m"), strategy, 1, watch=Checker().feed)
 
 
 @pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
