@@ -24,6 +24,7 @@ from assignors.interface import AssignorError
 from harness.scenario.model import Scenario
 from harness.sim.costs import Costs, Meter, Row
 from harness.sim.invariants import Broken, Checker
+from harness.sim.kafkas_own import kafkas_own
 from harness.sim.run import simulate
 from harness.sim.trace import Fact
 
@@ -62,6 +63,8 @@ class Watched:
     facts: list[Fact]
     costs: Costs
     broken: Broken | None
+    kafkas_own: str | None = None
+    """Why it may have broken in Kafka, too."""
     assignment_cpu_ms: float | None = None
     """Measured: the one figure that is not the same each time."""
 
@@ -94,8 +97,8 @@ def watched_run(
     try:
         run = simulate(scenario, strategy, seed, until_ms=until_ms, watch=take)
     except Broken as error:
-        return Watched(facts, meter.finish(), error)
-    return Watched(facts, meter.finish(), None, round(run.assignment_cpu_s * 1_000, 1))
+        return Watched(facts, meter.finish(), error, kafkas_own(scenario, strategy, error))
+    return Watched(facts, meter.finish(), None, assignment_cpu_ms=round(run.assignment_cpu_s * 1_000, 1))
 
 
 def sample(scenario: Scenario, strategy: str, seed: int) -> Sample:
@@ -107,7 +110,8 @@ def sample(scenario: Scenario, strategy: str, seed: int) -> Sample:
     except Exception as error:  # noqa: BLE001 - shown with its seed, as a broken invariant is
         return Sample(strategy=strategy, seed=seed, broken=f"the run failed: {type(error).__name__}: {error}")
     if run.broken is not None:
-        return Sample(strategy=strategy, seed=seed, broken=str(run.broken), broken_at_ms=run.broken.now_ms)
+        why = f"; Kafka's own, perhaps: {run.kafkas_own}" if run.kafkas_own else ""
+        return Sample(strategy=strategy, seed=seed, broken=f"{run.broken}{why}", broken_at_ms=run.broken.now_ms)
     return Sample(strategy=strategy, seed=seed, costs=run.costs.row())
 
 

@@ -60,7 +60,8 @@ def simulate_command(
         from api.commands.compare import command_line
 
         again = command_line("simulate", file, strategy=chosen, seed=seed, until=f"{drawn.end_ms}ms", show="events")
-        sys.stderr.write(f"broken: {run.broken}, seed {seed}\nagain: {again}\n")
+        why = f"Kafka's own, perhaps: {run.kafkas_own}\n" if run.kafkas_own else ""
+        sys.stderr.write(f"broken: {run.broken}, seed {seed}\n{why}again: {again}\n")
     return run.broken is None
 
 

@@ -44,6 +44,7 @@ from harness.scenario.model import (
 from harness.scenario.timeline import late_starters
 from harness.scenario.writing import scenario_json
 from harness.sim.invariants import Broken, Checker
+from harness.sim.kafkas_own import kafkas_own
 from harness.sim.run import simulate
 from tests.shrinking import shortened
 
@@ -62,9 +63,6 @@ STRATEGIES = (
 LIFE_MS = 120_000
 QUIET_MS = 460_000
 """After the last event: longer than a poll interval, so that every run must converge."""
-
-CLOSE_MS = 30_000
-"""What close() may take."""
 
 
 def random_scenario(random: Random) -> Scenario:
@@ -222,60 +220,8 @@ def broken(scenario: Scenario, strategy: str, seed: int) -> Broken | None:
     try:
         simulate(scenario, strategy, seed, watch=Checker().feed)
     except Broken as found:
-        return None if explained(scenario, strategy, found) else found
+        return None if kafkas_own(scenario, strategy, found) else found
     return None
-
-
-def explained(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    reasons = stays_unseen, rebalances_for_ever, gives_twice, claims_what_is_gone, takes_commits_back
-    return any(reason(scenario, strategy, found) for reason in reasons)
-
-
-def takes_commits_back(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    """Kafka 4.3.1's own: a KIP-848 consumer that left for want of a poll may auto-commit, in its next poll(), where it
-    had been, before it gives up what it had. It does so as nobody's member, and a coordinator takes that from anybody
-    while a group is empty, whatever was committed since. (Java's consumer, three runs of ten: from 5000 back to 10,
-    and on from there. Its application's thread and its background thread race for it.) Likewise in a close() that
-    waits for the answer to its commit, which was lost, beyond max.poll.interval.ms: it leaves, and commits again."""
-    slow = any(isinstance(one, Slow | Pause) for one in scenario.timeline) or scenario.poison
-    waits = slow or (scenario.network.loss and scenario.client.get("max.poll.interval.ms", 300_000) < CLOSE_MS)
-    goes_back = found.invariant == "honest commits" and " after " in str(found)
-    return goes_back and strategy.startswith("consumer") and bool(waits)
-
-
-def gives_twice(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    """Kafka 4.3.1's own: a leader whose metadata is older than the claims of others sees partitions claimed that do not
-    exist for it, and where subscriptions differ AbstractStickyAssignor then gives some partitions to two members. Such
-    groups, put to Java's two classes, have the same answers (tests/conformance/test_against_java.py)."""
-    differ = len({(one.topics, one.pattern) for one in scenario.members}) > 1
-    grows = any(isinstance(one, AddPartitions | CreateTopic) for one in scenario.timeline)
-    return found.invariant == "one owner" and "sticky" in strategy and differ and grows
-
-
-def claims_what_is_gone(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    """Kafka's own: AbstractStickyAssignor drops claims of topics that are gone, but not of partitions. Once a topic was
-    created again with fewer, it goes on to give out what does not exist, gives other partitions twice, or throws."""
-    sizes = {topic.name: topic.partitions for topic in scenario.topics}
-    again = [one.topic for one in scenario.timeline if isinstance(one, CreateTopic)]
-    fewer = any(topic.partitions < sizes.get(topic.name, 0) for topic in again)
-    return found.invariant in ("one owner", "convergence") and "sticky" in strategy and fewer
-
-
-def rebalances_for_ever(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    """Kafka 4.3.1's own: the eager sticky assignor remembers in its user data what a member had, and gives one that
-    has changed its subscription a partition that it no longer subscribes to; the member rejoins at once, and is given
-    it again (AbstractStickyAssignor's general path with ConsumerCoordinator's check of the assignment)."""
-    changes = any(isinstance(one, Resubscribe) for one in scenario.timeline)
-    return found.invariant == "convergence" and strategy.startswith("classic/sticky") and changes
-
-
-def stays_unseen(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    """Kafka 4.3.1's own: a classic leader that comes back as a static member is told to skip the assignment (KIP-814),
-    and looks only for what changes from then on. Partitions that were added while it was away, and what it subscribes
-    to now but did not before, stay without an owner until the next rebalance (ConsumerCoordinator.onLeaderElected)."""
-    changes = AddPartitions | CreateTopic | DeleteTopic | Resubscribe
-    returns = strategy.startswith("classic") and strategy.endswith("+static")
-    return found.invariant == "convergence" and returns and any(isinstance(one, changes) for one in scenario.timeline)
 
 
 def smallest(scenario: Scenario, strategy: str, seed: int, invariant: str) -> Scenario:

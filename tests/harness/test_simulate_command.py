@@ -127,6 +127,21 @@ def test_what_the_leaders_took_is_measured_and_said_where_it_is_asked_for(run: R
     assert "assignment_cpu_ms" not in json.loads(run("simulate", file, "--json").out)
 
 
+def test_what_kafka_breaks_itself_is_said_with_its_reason(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    """One of the two leads, and comes back as a static member: nobody looks at the partitions that came meanwhile."""
+    timeline = [
+        {"at": "1m", "restart": {"members": ["consumer-1", "consumer-2"], "downtime": "20s"}},
+        {"at": "65s", "add partitions": {"topic": "orders", "to": 8}},
+    ]
+    members = {"consumer": {"count": 2, "topics": "orders"}}
+    file = write(tmp_path, members=members, timeline=timeline, duration="15m")
+    ended = run("simulate", file, "-s", "range+static")
+    assert ended.code == 1
+    assert "\nKafka's own, perhaps: a classic leader that comes back as a static member" in ended.err
+    compared = run("compare", file, "--strategies", "range+static,uniform", "--seeds", "1", "--jobs", "1")
+    assert "Kafka's own, perhaps: a classic leader" in compared.out
+
+
 @pytest.mark.usefixtures("broken")
 def test_a_comparison_with_a_broken_run_says_so_and_ends_with_1(run: Run, tmp_path: Path) -> None:  # noqa: F811
     file = write(tmp_path)

@@ -1,0 +1,73 @@
+"""Broken invariants that are Kafka's own doing: what its clients, assignors and brokers do in such a scenario, too.
+
+Given      the scenario, the strategy and what broke
+Returns    the reason in a line, or None; a reason says that it can be so, not that it is
+Start at   kafkas_own
+"""
+
+from __future__ import annotations
+
+from harness.scenario.model import AddPartitions, CreateTopic, DeleteTopic, Pause, Resubscribe, Scenario, Slow
+from harness.sim.invariants import Broken
+
+CLOSE_MS = 30_000
+"""What close() may take."""
+
+
+def kafkas_own(scenario: Scenario, strategy: str, found: Broken) -> str | None:
+    return next((text for reason, text in REASONS.items() if reason(scenario, strategy, found)), None)
+
+
+def takes_commits_back(scenario: Scenario, strategy: str, found: Broken) -> bool:
+    """Seen with Java's consumer, three runs of ten: from 5000 back to 10, and on from there. Its application's thread,
+    which auto-commits in its next poll() before it gives up what it had, and its background thread race for it.
+    Likewise in a close() that waits for the answer to its commit, which was lost, beyond max.poll.interval.ms: it
+    leaves, and commits again."""
+    slow = any(isinstance(one, Slow | Pause) for one in scenario.timeline) or scenario.poison
+    waits = slow or (scenario.network.loss and scenario.client.get("max.poll.interval.ms", 300_000) < CLOSE_MS)
+    goes_back = found.invariant == "honest commits" and " after " in str(found)
+    return goes_back and strategy.startswith("consumer") and bool(waits)
+
+
+def gives_twice(scenario: Scenario, strategy: str, found: Broken) -> bool:
+    """Such groups, put to Java's two classes, have the same answers (tests/conformance/test_against_java.py)."""
+    differ = len({(one.topics, one.pattern) for one in scenario.members}) > 1
+    grows = any(isinstance(one, AddPartitions | CreateTopic) for one in scenario.timeline)
+    return found.invariant == "one owner" and "sticky" in strategy and differ and grows
+
+
+def claims_what_is_gone(scenario: Scenario, strategy: str, found: Broken) -> bool:
+    """AbstractStickyAssignor drops claims of topics that are gone, but not of partitions: it goes on to give out what
+    does not exist, gives other partitions twice, or throws."""
+    sizes = {topic.name: topic.partitions for topic in scenario.topics}
+    again = [one.topic for one in scenario.timeline if isinstance(one, CreateTopic)]
+    fewer = any(topic.partitions < sizes.get(topic.name, 0) for topic in again)
+    return found.invariant in ("one owner", "convergence") and "sticky" in strategy and fewer
+
+
+def rebalances_for_ever(scenario: Scenario, strategy: str, found: Broken) -> bool:
+    """AbstractStickyAssignor's general path with ConsumerCoordinator's check of the assignment: the member rejoins at
+    once, and is given it again."""
+    changes = any(isinstance(one, Resubscribe) for one in scenario.timeline)
+    return found.invariant == "convergence" and strategy.startswith("classic/sticky") and changes
+
+
+def stays_unseen(scenario: Scenario, strategy: str, found: Broken) -> bool:
+    """ConsumerCoordinator.onLeaderElected: it looks only for what changes from then on."""
+    changes = AddPartitions | CreateTopic | DeleteTopic | Resubscribe
+    returns = strategy.startswith("classic") and strategy.endswith("+static")
+    return found.invariant == "convergence" and returns and any(isinstance(one, changes) for one in scenario.timeline)
+
+
+REASONS = {
+    stays_unseen: "a classic leader that comes back as a static member is told to skip the assignment (KIP-814): what "
+    "was added, or subscribed to, while it was away stays without an owner until the next rebalance",
+    rebalances_for_ever: "the eager sticky assignor remembers what a member had, and gives one that has changed its "
+    "subscription what it no longer wants, again and again",
+    gives_twice: "where subscriptions differ, the sticky assignors give partitions twice if the leader's metadata is "
+    "older than what others claim",
+    claims_what_is_gone: "the sticky assignors keep claims of partitions that a topic no longer has, since it was "
+    "created again with fewer",
+    takes_commits_back: "a KIP-848 consumer that left for want of a poll may commit once more as nobody's member, and "
+    "a coordinator takes that from anybody while the group is empty",
+}
