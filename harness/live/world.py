@@ -253,6 +253,9 @@ class LiveWorld:
     def topics_changed(self) -> None:
         """A cluster tells those who ask."""
 
+    def topic_was_missing(self, name: str) -> None:
+        """Likewise."""
+
     # The coordinator's broker
 
     def fail_over(self, down_ms: int) -> None:

@@ -89,6 +89,7 @@ class World(Protocol):
     def grow_topic(self, name: str, partitions: int) -> None: ...
     def delete_topic(self, name: str) -> None: ...
     def topics_changed(self) -> None: ...
+    def topic_was_missing(self, name: str) -> None: ...
 
 
 def schedule(world: World) -> None:
@@ -350,6 +351,7 @@ def on_create_topic(world: World, event: CreateTopic) -> None:
     if event.topic.name not in world.topics:
         world.create_topic(event.topic)
         world.topics_changed()
+        world.topic_was_missing(event.topic.name)
 
 
 def on_delete_topic(world: World, event: DeleteTopic) -> None:

@@ -38,6 +38,8 @@ FIRST_ID = 1 << 32
 """Of topic ids given here: coordinators number from one the topics that have none."""
 BEGIN_AGAIN_MS = 1_000
 """How often a member that owns partitions of a topic under its old id looks whether it has been given the new one."""
+ASKS_FOR_MISSING_MS = 1_000
+"""How often a client asks for a topic that it subscribes to and that does not exist: retry.backoff.max.ms."""
 SAMPLES = 400
 """Points of the lag curve, however long the run is."""
 
@@ -313,11 +315,19 @@ class World:
     def topics_changed(self) -> None:
         """The coordinator knows at once; each client with its next refresh of the metadata."""
         self.broker.update_topics(self.build.told(self.topics))
-        now_ms, age_ms = self.kernel.now_ms, self.scenario.metadata_max_age_ms
         for process in self.processes.values():
-            # Every fetch of metadata begins the age anew, so when the next one is due has no pattern.
-            phase_ms = Random(f"{self.seed} {process.name} {process.started_ms}").randrange(age_ms)
-            self.kernel.at(now_ms + age_ms - (now_ms + phase_ms) % age_ms, self.refresh, process)
+            self.kernel.after(self.refresh_due_ms(process, self.scenario.metadata_max_age_ms), self.refresh, process)
+
+    def refresh_due_ms(self, process: Process, every_ms: int) -> int:
+        """Every fetch of metadata begins the age anew, so when the next one is due has no pattern."""
+        phase_ms = Random(f"{self.seed} {process.name} {process.started_ms}").randrange(every_ms)
+        return every_ms - (self.kernel.now_ms + phase_ms) % every_ms
+
+    def topic_was_missing(self, name: str) -> None:
+        """A client that subscribes to it by name has asked for it all the time."""
+        for process in self.processes.values():
+            if name in process.machine.subscribed_topics:
+                self.kernel.after(self.refresh_due_ms(process, ASKS_FOR_MISSING_MS), self.metadata_for, process)
 
     def refresh(self, process: Process) -> None:
         self.disturbed()

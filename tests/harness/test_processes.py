@@ -290,3 +290,17 @@ def test_a_batch_and_a_heartbeat_interval_must_fit_into_a_cooperative_follower_s
     facts = simulate(told, "classic/cooperative-sticky", 1).facts
     lost = {fact["member"] for fact in facts if fact["fact"] == "callback" and fact["callback"].endswith("Lost")}
     assert lost == ({"b-1"} if thrown_out else set())
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+@pytest.mark.parametrize(("wants", "within_s"), [({"topics": ["orders", "new"]}, 6), ({"pattern": "orders|new"}, 301)])
+def test_a_topic_that_was_missing_is_heard_of_by_those_who_ask_for_it(
+    strategy: str, wants: dict[str, Any], within_s: int
+) -> None:
+    """By name, every second; by pattern, with metadata.max.age.ms. (Java's consumers read it after 0.2 to 0.4 s.)"""
+    creates = {"at": "60s", "create topic": {"name": "new", "partitions": 2, "rate": "1/s"}}
+    told = scenario(members={"consumer": {"count": 2, **wants}}, timeline=[creates], duration="10m")
+    facts = simulate(told, strategy, 1, watch=Checker().feed).facts
+    read_ms = next(fact["t"] for fact in facts if fact["fact"] == "reads" and "new" in fact["partitions"])
+    assert 60_000 < read_ms <= 60_000 + within_s * 1_000
+    assert "topics" in wants or read_ms > 70_000
