@@ -441,7 +441,8 @@ class Process:
             self.fetchable = fetchable
             self.of_old_topics &= self.machine.owned
             if not self.reader.streams.keys() <= fetchable:
-                self.stop_reading([tp for tp in self.reader.streams if tp not in fetchable])
+                reached = self.stop_reading([tp for tp in self.reader.streams if tp not in fetchable])
+                self.remember_what_is_unsubscribed(reached)
         if not self.starts:
             return
         owned, streams = self.machine.owned, self.world.records.streams
@@ -462,6 +463,11 @@ class Process:
             )
             self.batches.go_on()
 
+    def remember_what_is_unsubscribed(self, reached: Offsets) -> None:
+        """It is owned until the next rebalance: who subscribes to it again before that reads on where it was."""
+        owned, subscribed = self.machine.owned, self.machine.subscribed_topics
+        self.starts |= {tp: at for tp, at in reached.items() if tp[0] not in subscribed and tp in owned}
+
     def reset_what_is_out_of_range(self, offsets: dict[TopicPartition, int]) -> None:
         """To the beginning (auto.offset.reset=earliest): what is beyond the end comes from a topic that was deleted."""
         streams, now_ms = self.world.records.streams, self.now_ms
@@ -472,16 +478,19 @@ class Process:
         if beyond or again:
             self.machine.note({tp: offsets[tp] for tp in {*beyond, *again}})
 
-    def stop_reading(self, gone: Sequence[TopicPartition]) -> None:
+    def stop_reading(self, gone: Sequence[TopicPartition]) -> Offsets:
+        """How far it was."""
         if not gone:
-            return
+            return {}
         self.reader.advance(self.now_ms)
         offsets = self.reader.offsets()
-        partitions, reached = offsets_by_topic({tp: offsets[tp] for tp in gone})
+        stopped = {tp: offsets[tp] for tp in gone}
+        partitions, reached = offsets_by_topic(stopped)
         self.reader.stop(gone, self.now_ms)
         self.batches.ahead = [one for one in self.batches.ahead if one[0] in self.reader.streams]
         self.hand_commits.forget_what_is_gone()
         self.world.trace.tell(self.now_ms, "stops", member=self.name, partitions=partitions, at=reached)
+        return stopped
 
     def committed(self, effect: Committed) -> None:
         if effect.outcome is CommitOutcome.DONE and effect.offsets and effect.by != "interval":

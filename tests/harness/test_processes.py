@@ -304,3 +304,21 @@ def test_a_topic_that_was_missing_is_heard_of_by_those_who_ask_for_it(
     read_ms = next(fact["t"] for fact in facts if fact["fact"] == "reads" and "new" in fact["partitions"])
     assert 60_000 < read_ms <= 60_000 + within_s * 1_000
     assert "topics" in wants or read_ms > 70_000
+
+
+@pytest.mark.parametrize("strategy", ["classic/cooperative-sticky", "consumer/uniform"])
+def test_who_subscribes_again_to_what_it_still_owns_reads_on_where_it_was(strategy: str) -> None:
+    """A deleted topic keeps a classic member from rebalancing, so it owns what it has unsubscribed from meanwhile. (An
+    eager one reads nothing then.)"""
+    known = {name: {"partitions": 2, "rate": "10/s"} for name in ("kept", "gone", "other")}
+    timeline = [
+        {"at": "60s", "delete topic": "gone"},
+        {"at": "65s", "subscribe": {"members": "consumer-1", "topics": "other"}},
+        {"at": "80s", "subscribe": {"members": "consumer-1", "topics": "kept"}},
+    ]
+    members = {"consumer": {"count": 1, "topics": list(known)}}
+    told = scenario(topics=known, members=members, timeline=timeline, duration="16m")
+    facts = simulate(told, strategy, 1, watch=Checker().feed).facts
+    begins = [fact for fact in facts if fact["fact"] == "reads" and "kept" in fact["partitions"]]
+    assert [fact["t"] < 90_000 for fact in begins[1:2]] == [True]
+    assert costs(facts).read_twice == 0
