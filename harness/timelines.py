@@ -103,9 +103,8 @@ class Reader:
         self.running: dict[str, int] = {}
         self.still: dict[tuple[str, str], int] = {}
         self.begun = False
-        self.started_ms: int | None = None
-        self.wanted: set[str] | None = None
-        """Topics that somebody subscribes to, or did to the last; None: the trace does not say."""
+        self.wanted: dict[str, int] | None = None
+        """Topics that somebody subscribes to, or did to the last, and since when; None: the trace does not say."""
         self.reads: list[tuple[int, int, str, int, str]] = []
         self.gaps: list[tuple[int, int, str, int, str]] = []
 
@@ -125,7 +124,12 @@ class Reader:
             case "event" if not self.begun:
                 self.begun = True
                 for tp in self.readers:
-                    self.count(tp, self.now_ms)
+                    self.count(tp)
+            case "wanted":
+                before = self.wanted or {}
+                self.wanted = {topic: before.get(topic, self.now_ms) for topic in fact["topics"]}
+                for tp in self.readers:
+                    self.look_at(tp)
         text = in_words(fact)
         if text:
             self.lines.happenings.append(Happening(self.now_ms, fact["fact"], text))
@@ -135,7 +139,7 @@ class Reader:
             self.open.setdefault((member, tp), self.now_ms)
             self.readers.setdefault(tp, set()).add(member)
             self.counted.add(tp)
-            self.end_gap(tp)
+            self.look_at(tp)
 
     def on_stops(self, member: str, partitions: Iterable[TopicPartition]) -> None:
         for tp in partitions:
@@ -144,8 +148,7 @@ class Reader:
                 self.reads.append((since_ms, self.now_ms, tp[0], tp[1], member))
             readers = self.readers.get(tp, set())
             readers.discard(member)
-            if not readers and tp in self.counted:
-                self.unread.setdefault(tp, self.now_ms)
+            self.look_at(tp)
 
     def on_topic(self, topic: str, partitions: int) -> None:
         if not partitions:
@@ -158,13 +161,19 @@ class Reader:
         for index in range(partitions):
             self.readers.setdefault((topic, index), set())
             if self.begun:
-                self.count((topic, index), self.now_ms)
+                self.count((topic, index))
 
-    def count(self, tp: TopicPartition, since_ms: int) -> None:
-        if tp not in self.counted:
-            self.counted.add(tp)
-            if not self.readers[tp]:
-                self.unread[tp] = since_ms
+    def count(self, tp: TopicPartition) -> None:
+        self.counted.add(tp)
+        self.look_at(tp)
+
+    def look_at(self, tp: TopicPartition) -> None:
+        """Whether anybody misses an owner there, now."""
+        is_wanted = self.wanted is None or tp[0] in self.wanted
+        if tp in self.counted and not self.readers.get(tp) and is_wanted:
+            self.unread.setdefault(tp, self.now_ms)
+        else:
+            self.end_gap(tp)
 
     def end_gap(self, tp: TopicPartition) -> None:
         since_ms = self.unread.pop(tp, None)
@@ -173,7 +182,6 @@ class Reader:
 
     def on_process(self, member: str, what: str, for_ms: int) -> None:
         if what == "started":
-            self.started_ms = self.now_ms if self.started_ms is None else self.started_ms
             if member not in self.lines.members:
                 self.lines.members.append(member)
             self.running[member] = self.now_ms
@@ -201,18 +209,15 @@ class Reader:
         self.reads += (
             (since_ms, end_ms, topic, index, member) for (member, (topic, index)), since_ms in self.open.items()
         )
-        read = {topic for _, _, topic, _, _ in self.reads}
-        wanted = read if self.wanted is None else self.wanted
-        if self.started_ms is not None:
-            for tp in self.readers:
-                if tp[0] in wanted:
-                    self.count(tp, self.started_ms)
+        for tp in self.readers:
+            if self.wanted is not None and tp not in self.counted and tp[0] in self.wanted:
+                self.unread[tp] = self.wanted[tp[0]]
         for tp in list(self.unread):
-            if tp[0] in wanted:
-                self.end_gap(tp)
+            self.end_gap(tp)
         lines.reads = merged(self.reads)
-        # What nobody ever wanted has no owner to miss.
-        lines.gaps = merged(gap for gap in self.gaps if gap[2] in read | wanted)
+        # Where nobody says what is wanted, what is read is.
+        read = {topic for _, _, topic, _, _ in self.reads}
+        lines.gaps = merged(gap for gap in self.gaps if self.wanted is not None or gap[2] in read)
         for member, how in list(self.still):
             self.goes_on(member, how)
         lines.states += (State(since_ms, end_ms, member, "running") for member, since_ms in self.running.items())
@@ -287,7 +292,6 @@ def timelines(facts: Iterable[Fact]) -> Timelines:
     for fact in facts:
         if fact["fact"] == "end":
             reader.now_ms = fact["t"]
-            reader.wanted = set(fact["wanted"]) if "wanted" in fact else None
             break
         reader.feed(fact)
     return reader.finish()

@@ -101,8 +101,7 @@ class LiveWorld:
         subscribed = {topic for actor in self.processes.values() for topic in self.members[actor.name].topics}
         everything = {(name, n) for name, topic in self.topics.items() for n in range(topic.partitions)}
         unread = [place for place in everything - read if place[0] in subscribed]
-        wanted = sorted({topic for member in self.members.values() for topic in member.topics} & set(self.topics))
-        self.trace.tell(self.kernel.now_ms, "end", quiet=False, unread=by_topic(unread), wanted=wanted)
+        self.trace.tell(self.kernel.now_ms, "end", quiet=False, unread=by_topic(unread))
 
     async def end(self) -> None:
         """Members first: what they have not read by then they have to leave."""

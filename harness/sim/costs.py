@@ -25,7 +25,7 @@ from protocol_v1.effects.member import TopicPartition
 Row: TypeAlias = dict[str, Any]
 
 STANDS_STILL = {"paused", "cut off"}
-GOES_ON = {"resumed", "connected"}
+GOES_ON = {"resumed": "paused", "connected": "cut off"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +78,26 @@ NOTHING_OPEN = Open(frozenset(), False)
 
 
 @dataclass(slots=True)
+class Standstill:
+    """Of a process: paused, cut off, or held up by one record, or more than one of these."""
+
+    reasons: set[str] = field(default_factory=set)
+    until_ms: int = 0
+    """When it is through with that record."""
+    counted_ms: int = 0
+
+    def lasts_at(self, now_ms: int) -> bool:
+        return bool(self.reasons) or self.until_ms > now_ms
+
+
+@dataclass(slots=True)
 class Track:
     """One partition's history, as far as it matters."""
 
     readers: dict[str, int] = field(default_factory=dict)
     last: tuple[str, int] | None = None
     since_ms: int | None = None
-    """Without a reader since; None: not counted yet, or read."""
+    """Without a reader since; None: nobody misses one."""
     counted: bool = False
     deleted: bool = False
     seen: bool = False
@@ -100,14 +113,11 @@ class Meter:
         self.now_ms = 0
         self.tracks: dict[TopicPartition, Track] = {}
         self.lives: dict[str, int] = {}
-        self.still: dict[str, int] = {}
+        self.still: dict[str, Standstill] = {}
         self.reading: dict[str, set[TopicPartition]] = {}
-        self.started_ms: int | None = None
         self.begun = self.over = False
         self.moved = self.needless = self.twice = self.failed = 0
         self.stalled_ms = 0
-        self.held_up: list[tuple[int, int]] = []
-        """By one record: until when, and how many partitions."""
         self.first_epoch: int | None = None
         self.epoch = 0
         self.events: list[tuple[int, int, Open]] = []
@@ -118,8 +128,8 @@ class Meter:
         self.sessions_lost = 0.0
         self.unowned: Counter[str] = Counter()
         """Partitions by topic."""
-        self.wanted: set[str] = set()
-        """Topics that somebody subscribes to, or did to the last."""
+        self.wanted: dict[str, int] | None = None
+        """Topics that somebody subscribes to, or did to the last, and since when; None: nobody has said."""
 
     def feed(self, fact: Fact) -> None:
         """After the end everybody stops reading, which is no gap: only what was read twice and the sums still count."""
@@ -140,8 +150,8 @@ class Meter:
         if not partitions:
             for tp, track in self.tracks.items():
                 if tp[0] == name:
-                    self.has_owner(tp, track)
                     track.counted, track.deleted = False, True
+                    self.look_at(tp, track)
             return
         for index in range(partitions):
             before = self.tracks.get((name, index))
@@ -149,63 +159,82 @@ class Meter:
                 self.tracks[name, index] = track = Track()
                 if before is not None:
                     track.unowned_ms, track.longest_ms, track.seen = before.unowned_ms, before.longest_ms, before.seen
-                if self.begun:
-                    self.count(name, track, self.now_ms)
+                track.counted = self.begun
+                self.look_at((name, index), track)
+
+    def on_wanted(self, fact: Fact) -> None:
+        before = self.wanted or {}
+        self.wanted = {topic: before.get(topic, self.now_ms) for topic in fact["topics"]}
+        for tp, track in self.tracks.items():
+            self.look_at(tp, track)
 
     def on_event(self, fact: Fact) -> None:
         if not self.begun:
             self.begun = True
             for tp, track in self.tracks.items():
-                self.count(tp[0], track, self.now_ms)
+                track.counted = not track.deleted
+                self.look_at(tp, track)
         self.event_over()
         self.events.append((self.now_ms, self.now_ms, NOTHING_OPEN))
 
     def event_over(self) -> None:
         if self.events:
             at_ms, last_ms, _ = self.events[-1]
-            stands_still = any(self.reading.get(name) for name in self.still)
+            stands_still = any(one.lasts_at(self.now_ms) and self.reading.get(name) for name, one in self.still.items())
             self.events[-1] = (at_ms, last_ms, Open(frozenset(+self.unowned), stands_still))
 
     def on_end(self, fact: Fact) -> None:
         self.over = True
         self.event_over()
-        self.wanted = set(fact.get("wanted", ()))
-        for name in list(self.still):
-            self.goes_on(name)
-        self.stalled_ms -= sum(max(0, until_ms - self.now_ms) * partitions for until_ms, partitions in self.held_up)
+        for name in self.still:
+            self.add_standstill(name)
         for tp, track in self.tracks.items():
-            if tp[0] in self.wanted and not track.deleted:
-                if self.started_ms is not None:
-                    self.count(tp[0], track, self.started_ms)
-                self.has_owner(tp, track)
+            if self.wanted is not None and tp[0] in self.wanted and not track.counted and not track.deleted:
+                track.since_ms = self.wanted[tp[0]]
+                self.unowned[tp[0]] += 1
+            self.close(tp, track)
 
-    def count(self, topic: str, track: Track, since_ms: int) -> None:
-        if not track.counted and not track.deleted:
-            track.counted = True
-            if not track.readers:
-                track.since_ms = since_ms
-                self.unowned[topic] += 1
+    def look_at(self, tp: TopicPartition, track: Track) -> None:
+        """Whether anybody misses an owner there, now."""
+        missed = track.counted and not track.readers and (self.wanted is None or tp[0] in self.wanted)
+        if not missed:
+            self.close(tp, track)
+        elif track.since_ms is None:
+            track.since_ms = self.now_ms
+            self.unowned[tp[0]] += 1
+
+    def close(self, tp: TopicPartition, track: Track) -> None:
+        if track.since_ms is not None:
+            gap_ms = self.now_ms - track.since_ms
+            track.unowned_ms += gap_ms
+            track.longest_ms = max(track.longest_ms, gap_ms)
+            track.since_ms = None
+            self.unowned[tp[0]] -= 1
 
     def on_process(self, fact: Fact) -> None:
         name, what = fact["member"], fact["is"]
+        still = self.still.setdefault(name, Standstill())
+        self.add_standstill(name)
         if what == "started":
             self.lives[name] = self.lives.get(name, 0) + 1
-            self.started_ms = self.now_ms if self.started_ms is None else self.started_ms
         elif what == "failed":
             self.failed += 1
         if what == "stalled":
-            partitions = len(self.reading.get(name, ()))
-            self.stalled_ms += fact["ms"] * partitions
-            self.held_up.append((self.now_ms + fact["ms"], partitions))
+            still.until_ms = self.now_ms + fact["ms"]
         elif what in STANDS_STILL:
-            self.still.setdefault(name, self.now_ms)
-        elif what in GOES_ON or what in ("killed", "closed", "failed"):
-            self.goes_on(name)
+            still.reasons.add(what)
+        elif what in GOES_ON:
+            still.reasons.discard(GOES_ON[what])
+        elif what in ("killed", "closed", "failed"):
+            del self.still[name]
 
-    def goes_on(self, name: str) -> None:
-        since_ms = self.still.pop(name, None)
-        if since_ms is not None:
-            self.stalled_ms += (self.now_ms - since_ms) * len(self.reading.get(name, ()))
+    def add_standstill(self, name: str) -> None:
+        """What it reads, or why it stands still, is about to change: the time until now counts for what was."""
+        still = self.still.get(name)
+        if still is not None:
+            end_ms = self.now_ms if still.reasons else min(self.now_ms, still.until_ms)
+            self.stalled_ms += max(0, end_ms - still.counted_ms) * len(self.reading.get(name, ()))
+            still.counted_ms = self.now_ms
 
     def on_group(self, fact: Fact) -> None:
         self.changed()
@@ -218,12 +247,11 @@ class Meter:
     def on_reads(self, fact: Fact) -> None:
         name = fact["member"]
         mine = self.reading.setdefault(name, set())
-        self.goes_on_reading(name, mine)
+        self.add_standstill(name)
         for topic, indexes in fact["partitions"].items():
             for index, start in zip(indexes, fact["from"][topic], strict=True):
                 track = self.tracks[topic, index]
                 mine.add((topic, index))
-                self.has_owner((topic, index), track)
                 track.counted = track.seen = True
                 me = (name, self.lives.get(name, 0))
                 if track.last is not None and self.begun:
@@ -231,26 +259,19 @@ class Meter:
                     self.needless += track.last == me and not track.readers
                 track.last = me
                 track.readers[name] = start
+                self.look_at((topic, index), track)
         self.changed()
-
-    def goes_on_reading(self, name: str, mine: set[TopicPartition]) -> None:
-        """What it reads changes while it stands still: the time until now counts for what it had."""
-        if name in self.still:
-            self.stalled_ms += (self.now_ms - self.still[name]) * len(mine)
-            self.still[name] = self.now_ms
 
     def on_stops(self, fact: Fact) -> None:
         name = fact["member"]
         mine = self.reading.setdefault(name, set())
-        self.goes_on_reading(name, mine)
+        self.add_standstill(name)
         self.count_twice(fact)
         for topic, indexes in fact["partitions"].items():
             for index in indexes:
                 track = self.tracks[topic, index]
                 mine.discard((topic, index))
-                if not track.readers and track.counted and track.since_ms is None:
-                    track.since_ms = self.now_ms
-                    self.unowned[topic] += 1
+                self.look_at((topic, index), track)
         self.changed()
 
     def count_twice(self, fact: Fact) -> None:
@@ -261,15 +282,6 @@ class Meter:
                 if start is not None:  # otherwise it has read a topic that was deleted, and is another one now
                     self.twice += max(0, min(end, track.high) - start)
                     track.high = max(track.high, end)
-
-    def has_owner(self, tp: TopicPartition, track: Track) -> None:
-        """Or is not waited for any more."""
-        if track.since_ms is not None:
-            gap_ms = self.now_ms - track.since_ms
-            track.unowned_ms += gap_ms
-            track.longest_ms = max(track.longest_ms, gap_ms)
-            track.since_ms = None
-            self.unowned[tp[0]] -= 1
 
     def changed(self, fact: Fact | None = None) -> None:
         if self.events:
@@ -290,12 +302,12 @@ class Meter:
     # The row
 
     def finish(self) -> Costs:
-        """What nobody ever wanted has no owner to miss."""
+        """What nobody ever wanted has no owner to miss; where nobody says what is wanted, what is read is."""
         if not self.over:
             self.event_over()
-        seen = {tp[0] for tp, track in self.tracks.items() if track.seen}
-        tracks = [track for tp, track in self.tracks.items() if tp[0] in seen | self.wanted]
-        settled = [last_ms - at_ms for at_ms, last_ms, left in self.events if not left.matters_to(self.wanted or seen)]
+        topics = {tp[0] for tp, track in self.tracks.items() if track.seen or self.wanted is not None}
+        tracks = [track for tp, track in self.tracks.items() if tp[0] in topics]
+        settled = [last_ms - at_ms for at_ms, last_ms, left in self.events if not left.matters_to(topics)]
         lags = sorted(records for _, records, _ in self.lags)
         step_ms = self.lags[1][0] - self.lags[0][0] if len(self.lags) > 1 else 0
         stretches = [len(list(points)) for is_behind, points in groupby(self.lags, behind) if is_behind]
@@ -325,7 +337,7 @@ class Meter:
 
 def behind(point: tuple[int, int, int]) -> bool:
     _, records, rate = point
-    return records > rate > 0
+    return records > max(rate, 1)
 
 
 def to_milli(value: float) -> int:
@@ -348,6 +360,7 @@ HANDLERS = {
     "lag": Meter.on_lag,
     "requests": Meter.on_requests,
     "fetch sessions": Meter.on_fetch_sessions,
+    "wanted": Meter.on_wanted,
     "end": Meter.on_end,
 }
 SUMS = ("requests", "fetch sessions")

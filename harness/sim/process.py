@@ -304,6 +304,7 @@ class Process:
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
         """Between two polls."""
+        self.world.wants(self.name, topics, pattern)
         event = Subscribe(frozenset(topics), pattern)
         if self.busy or self.in_callback or self.paused:
             self.between_polls.append(event)

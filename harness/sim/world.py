@@ -7,6 +7,7 @@ Start at   World.run
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from random import Random
@@ -144,8 +145,9 @@ class World:
         """Of the leaders; measured, so it is not a part of the trace."""
         self.starts = 0
         """Processes, again and again."""
-        self.last_subscribed: dict[str, frozenset[str]] = {}
-        """Of processes that have ended, by name."""
+        self.subscribed: dict[str, tuple[frozenset[str], str | None]] = {}
+        """By member, the names and the pattern."""
+        self.wanted: list[str] = []
         self.removed: set[int] = set()
         self.starting: dict[str, int] = {}
         self.timeline_over_ms = 0
@@ -185,9 +187,7 @@ class World:
         unread = [tp for tp, stream in self.records.streams.items() if not stream.readers and tp[0] in subscribed]
         for process in self.processes.values():
             process.hand_commits.before_silence()
-        self.trace.tell(
-            self.kernel.now_ms, "end", quiet=quiet, unread=by_topic(unread), wanted=sorted(self.wanted_topics())
-        )
+        self.trace.tell(self.kernel.now_ms, "end", quiet=quiet, unread=by_topic(unread))
         for process in list(self.processes.values()):
             process.stop_reading(list(process.reader.streams))
         requests = self.broker.requests
@@ -198,12 +198,21 @@ class World:
             bytes=dict(sorted(requests.bytes.items())),
         )
 
-    def wanted_topics(self) -> set[str]:
-        """That somebody subscribes to, or did when its last process ended."""
-        subscribed = dict(self.last_subscribed)
-        for process in self.processes.values():
-            subscribed[process.name] = process.machine.subscribed_topics
-        return {topic for topics in subscribed.values() for topic in topics if topic in self.topics}
+    def wants(self, name: str, topics: Sequence[str], pattern: str | None) -> None:
+        """What a process subscribes to, or the one that has its place after a surge: it is wanted beyond its end."""
+        self.subscribed[name.partition("~")[0]] = (frozenset(topics), pattern)
+        self.tell_wanted()
+
+    def tell_wanted(self) -> None:
+        subscribed = set(self.subscribed.values())
+        wanted = [
+            topic
+            for topic in sorted(self.topics)
+            if any(topic in names or (pattern and re.fullmatch(pattern, topic)) for names, pattern in subscribed)
+        ]
+        if wanted != self.wanted:
+            self.wanted = wanted
+            self.trace.tell(self.kernel.now_ms, "wanted", topics=wanted)
 
     def settling_ms(self) -> int | None:
         """How long a group may take to come to rest after the last trouble: somebody's silence is noticed, others are
@@ -230,6 +239,7 @@ class World:
         topic_id = self.new_topic_id() if again else None
         self.topics[spec.name] = Topic(spec.partitions, racks=spec.racks, id=topic_id)
         self.trace.tell(self.kernel.now_ms, "topic", topic=spec.name, partitions=spec.partitions)
+        self.tell_wanted()
         for index in range(spec.partitions):
             self.records.add((spec.name, index), self.rate_of(spec, index, self.kernel.now_ms), self.kernel.now_ms)
         for at_ms, _ in spec.rate.steps:
@@ -303,6 +313,7 @@ class World:
         for tp in partitions:
             self.records.remove(tp)
         self.trace.tell(self.kernel.now_ms, "topic", topic=name, partitions=0)
+        self.tell_wanted()
         for process in readers:
             self.kernel.after(self.fetch_ms(), self.metadata_for, process)  # because its next fetch fails
         self.topics_changed()
@@ -362,6 +373,7 @@ class World:
             process.routine.commits_key = POLL
         self.starts += 1
         self.disturbed()
+        self.wants(name, spec.topics, spec.pattern)
         process.start(dict(self.topics))
 
     def start_delay_ms(self) -> int:
@@ -372,7 +384,6 @@ class World:
 
     def ended(self, process: Process) -> None:
         self.disturbed()
-        self.last_subscribed[process.name] = process.machine.subscribed_topics
         if self.processes.get(process.name) is process:
             del self.processes[process.name]
 

@@ -71,7 +71,43 @@ class TestToTheEnd:
         assert cost(crash, strategy="consumer/uniform", **given).unowned_s < cost(crash, **given).unowned_s
 
 
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+@pytest.mark.parametrize("how", ["stop", "crash"])
+def test_who_ends_for_good_leaves_a_gap_however_it_ends(how: str, strategy: str) -> None:
+    assert cost({"at": "1m", how: "c-1"}, strategy=strategy).unowned_s == pytest.approx(4 * 540, abs=4)
+
+
+class TestStandstill:
+    def test_it_ends_with_the_process(self) -> None:
+        poison = [{"topic": "t", "partition": 0, "offset": 100, "stall": "20m"}]
+        found = cost({"at": "1m", "crash": "c-1"}, poison=poison)
+        assert found.stalled_s == pytest.approx(4 * (60 - 40), abs=4)
+
+    def test_two_reasons_count_once(self) -> None:
+        pauses = {"at": "1m", "pause": {"members": "c-1", "for": "40s"}}
+        found = cost(pauses, {"at": "70s", "isolate": {"members": "c-1", "for": "5s"}})
+        assert found.stalled_s == 4 * 40
+
+
+def test_who_is_behind_is_so_until_it_has_caught_up_also_when_nothing_comes_any_more() -> None:
+    """120,000 records, 5 ms each."""
+    bursts = {"partitions": 4, "rate": {"steps": [{"at": "0s", "rate": "1000/s"}, {"at": "2m", "rate": "0/s"}]}}
+    found = cost(topics={"t": bursts}, members={"c": {"count": 1, "topics": "t", "record": "5ms"}}, duration="20m")
+    assert found.recover_s == pytest.approx(600, abs=10)
+
+
 class TestWhatNobodyWants:
+    def test_a_topic_is_wanted_again_later(self) -> None:
+        topics = {"t": FOUR, "other": FOUR}
+        turns = [{"at": at, "subscribe": {"members": "c-1", "topics": to}} for at, to in (("1m", "other"), ("8m", "t"))]
+        assert cost(*turns, topics=topics).unowned_s < 4 * 10
+
+    def test_who_takes_a_place_in_a_surge_takes_its_wishes(self) -> None:
+        topics = {"t": FOUR, "other": FOUR}
+        turns = {"at": "1m", "subscribe": {"members": "c-1", "topics": "other"}}
+        surge = {"at": "2m", "rolling restart": {"downtime": "5s", "gap": "5s", "surge": True}}
+        assert cost(turns, surge, topics=topics).unowned_s < 4 * 30
+
     def test_nobody_ever_subscribes(self) -> None:
         topics = {"t": FOUR, "other": FOUR}
         found = cost({"at": "1m", "pause": {"members": "c-1", "for": "1s"}}, topics=topics)
