@@ -7,7 +7,16 @@ Start at   kafkas_own
 
 from __future__ import annotations
 
-from harness.scenario.model import AddPartitions, CreateTopic, DeleteTopic, Pause, Resubscribe, Scenario, Slow
+from harness.scenario.model import (
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    Pause,
+    Resubscribe,
+    RollingRestart,
+    Scenario,
+    Slow,
+)
 from harness.sim.invariants import Broken
 
 CLOSE_MS = 30_000
@@ -15,7 +24,12 @@ CLOSE_MS = 30_000
 
 
 def kafkas_own(scenario: Scenario, strategy: str, found: Broken) -> str | None:
-    return next((text for reason, text in REASONS.items() if reason(scenario, strategy, found)), None)
+    """Also under a strategy that the timeline migrates to."""
+    later = [one.strategy for one in scenario.timeline if isinstance(one, RollingRestart) and one.strategy is not None]
+    for reason, text in REASONS.items():
+        if any(reason(scenario, one, found) for one in (strategy, *later)):
+            return text
+    return None
 
 
 def takes_commits_back(scenario: Scenario, strategy: str, found: Broken) -> bool:
@@ -40,6 +54,8 @@ def claims_what_is_gone(scenario: Scenario, strategy: str, found: Broken) -> boo
     """AbstractStickyAssignor drops claims of topics that are gone, but not of partitions: it goes on to give out what
     does not exist, gives other partitions twice, or throws."""
     sizes = {topic.name: topic.partitions for topic in scenario.topics}
+    for grown in (one for one in scenario.timeline if isinstance(one, AddPartitions)):
+        sizes[grown.topic] = max(grown.to, sizes.get(grown.topic, 0))
     again = [one.topic for one in scenario.timeline if isinstance(one, CreateTopic)]
     fewer = any(topic.partitions < sizes.get(topic.name, 0) for topic in again)
     return found.invariant in ("one owner", "convergence") and "sticky" in strategy and fewer
@@ -55,7 +71,8 @@ def rebalances_for_ever(scenario: Scenario, strategy: str, found: Broken) -> boo
 def stays_unseen(scenario: Scenario, strategy: str, found: Broken) -> bool:
     """ConsumerCoordinator.onLeaderElected: it looks only for what changes from then on."""
     changes = AddPartitions | CreateTopic | DeleteTopic | Resubscribe
-    returns = strategy.startswith("classic") and strategy.endswith("+static")
+    static = strategy.endswith("+static") or any(one.instance_id is not None for one in scenario.members)
+    returns = strategy.startswith("classic") and static
     return found.invariant == "convergence" and returns and any(isinstance(one, changes) for one in scenario.timeline)
 
 

@@ -257,11 +257,14 @@ class World:
         """What members read, and have not committed, was of the topic that had this name before."""
         self.created_again[name] = self.kernel.now_ms
         for process in self.processes.values():
-            owned = {tp for tp in process.machine.owned if tp[0] == name and tp in self.records.streams}
-            process.of_old_topics |= owned
+            process.of_old_topics |= {tp for tp in process.machine.owned if tp[0] == name}
             process.starts = {tp: offset for tp, offset in process.starts.items() if tp[0] != name}
-            if owned:
-                # A fetch that fails, and one that asks where the new topic begins.
+        self.old_owners_begin_again(name)
+
+    def old_owners_begin_again(self, name: str) -> None:
+        """After a fetch that fails, and one that asks where the new topic begins."""
+        for process in self.processes.values():
+            if any(tp[0] == name for tp in process.of_old_topics):
                 self.kernel.after(2 * self.fetch_ms(), self.begin_again, process)
 
     def begin_again(self, process: Process) -> None:
@@ -299,6 +302,7 @@ class World:
         self.trace.tell(now_ms, "topic", topic=name, partitions=partitions)
         for index in range(before.partitions, partitions):
             self.records.add((name, index), 0, now_ms)
+        self.old_owners_begin_again(name)
         self.change_rates(name)
         self.topics_changed()
 

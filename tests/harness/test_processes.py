@@ -322,3 +322,16 @@ def test_who_subscribes_again_to_what_it_still_owns_reads_on_where_it_was(strate
     begins = [fact for fact in facts if fact["fact"] == "reads" and "kept" in fact["partitions"]]
     assert [fact["t"] < 90_000 for fact in begins[1:2]] == [True]
     assert costs(facts).read_twice == 0
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/range"])
+def test_what_was_read_of_a_larger_topic_of_that_name_does_not_count_once_the_new_one_is_as_large(strategy: str) -> None:
+    timeline = [
+        {"at": "60s", "delete topic": "orders"},
+        {"at": "62s", "create topic": {"name": "orders", "partitions": 2, "rate": "10/s"}},
+        {"at": "64s", "add partitions": {"topic": "orders", "to": 6}},
+    ]
+    members = {"consumer": {"count": 1, "topics": "orders"}}
+    for seed in range(3):
+        told = scenario(members=members, timeline=timeline, duration="16m")
+        assert costs(simulate(told, strategy, seed, watch=Checker().feed).facts).read_twice == 0
