@@ -166,7 +166,7 @@ def catch_up_seconds(
     """What came in during the outage, done by what the fullest consumer has to spare while records keep coming."""
     inflow = math.ceil(partitions / consumers) * demand / partitions
     spare = per_consumer - inflow
-    return inflow * outage_s / spare if spare > 0 else None
+    return inflow * outage_s / spare if spare > per_consumer * 1e-9 else None
 
 
 def lasts_years(needs: Needs, unit_rate: float) -> float | None:

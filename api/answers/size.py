@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from assignors.json_contract import ContractError
@@ -130,18 +130,15 @@ def deploy_of(
     needs: Needs, partitions: int, consumers: int, strategies: Sequence[str], a_day: int, downtime_ms: int
 ) -> Deploy:
     from harness.deploy_cost import SizedGroup, assumed, deploy_cost
-    from harness.sizing import catch_up_seconds
 
     rates = needs.target, needs.per_consumer
     group = SizedGroup(partitions=partitions, consumers=consumers, demand=rates[0], per_consumer=rates[1])
     costs = []
     for strategy in strategies:
         try:
-            cost = deploy_cost(strategy, group, downtime_ms)
+            costs.append(deploy_cost(strategy, group, downtime_ms))
         except ValueError as error:
             raise ContractError("--strategies", str(error)) from None
-        caught_up = catch_up_seconds(needs.target, partitions, consumers, needs.per_consumer, cost.unowned_longest_s)
-        costs.append(replace(cost, catch_up_s=caught_up))
     return Deploy(consumers=consumers, a_day=a_day, assumed=assumed(downtime_ms), costs=tuple(costs))
 
 

@@ -161,5 +161,6 @@ def number_text(number: int | None) -> str:
 def time_text(seconds: float | None) -> str:
     if seconds is None:
         return "never"
-    parts = [(int(seconds // 3600), "h"), (int(seconds % 3600 // 60), "m"), (round(seconds % 60), "s")]
+    whole = round(seconds)
+    parts = [(whole // 3600, "h"), (whole % 3600 // 60, "m"), (whole % 60, "s")]
     return " ".join(f"{count}{unit}" for count, unit in parts if count)[:20] or "at once"
