@@ -69,6 +69,11 @@ def assumed(downtime_ms: int) -> str:
     )
 
 
+def seconds_a_consumer(downtime_ms: int) -> float:
+    """How long a deploy takes, for each consumer of the group."""
+    return (downtime_ms + GAP_MS) / 1_000
+
+
 def deploy_cost(strategy: str, group: SizedGroup, downtime_ms: int) -> DeployCost:
     """ValueError where a run does not get to its end, which only a custom assignor can bring about."""
     each = math.ceil(group.partitions / group.consumers)
