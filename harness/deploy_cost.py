@@ -79,10 +79,12 @@ def deploy_cost(strategy: str, group: SizedGroup, downtime_ms: int) -> DeployCos
     each = math.ceil(group.partitions / group.consumers)
     consumers, partitions = min(group.consumers, MOST_CONSUMERS), group.partitions
     small = consumers == group.consumers and each <= MOST_PARTITIONS
-    # As busy as the fullest consumer, where partitions do not divide evenly.
-    busy = group.demand / group.consumers if small else group.demand * each / group.partitions
+    busy = group.demand / group.consumers
     if not small:
-        partitions = consumers * min(each, MOST_PARTITIONS)
+        # As uneven as the whole, with partitions as full: where all were as busy as its fullest, far more would wait.
+        partitions = round(consumers * min(group.partitions / group.consumers, MOST_PARTITIONS))
+        if each <= MOST_PARTITIONS:
+            busy = group.demand / group.partitions * partitions / consumers
     rate = min(max(group.per_consumer, RECORDS_PER_S[0]), RECORDS_PER_S[1])
     demand = consumers * busy * rate / group.per_consumer
     run = sample(rolling_deploy(partitions, consumers, demand, rate, downtime_ms), strategy, SEED)

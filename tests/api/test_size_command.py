@@ -56,7 +56,8 @@ def test_more_deploys_are_more_standstill_and_none_leave_it_out(run: Run) -> Non
 
 
 def test_how_long_a_deploy_takes_is_said_and_only_those_that_fit_into_a_day_are_counted(run: Run) -> None:
-    asked = ["size", "--target", "100/s", "--per-consumer", "10/s", "--strategies", "range", "--downtime", "880s", "--deploys", "24"]
+    given = "--target 100/s --per-consumer 10/s --strategies range --downtime 880s --deploys 24"
+    asked = ["size", *given.split()]
     answer, ended = json.loads(run(*asked, "--json").out), run(*asked)
     deploy = answer["deploy"]
     assert (deploy["consumers"], deploy["takes_s"], deploy["a_day"]) == (12, 10_800, 8)

@@ -73,6 +73,20 @@ def test_an_estimate_is_near_to_what_a_run_of_the_whole_says(
     assert estimated.moved == pytest.approx(run.moved, rel=0.2)
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_an_estimate_of_an_uneven_group_does_not_make_all_as_busy_as_the_fullest(
+    monkeypatch: pytest.MonkeyPatch, strategy: str
+) -> None:
+    # Who has two partitions of these is busy for 97% of its time, and all together for 71% of theirs.
+    group = SizedGroup(partitions=31, consumers=21, demand=1_500, per_consumer=100)
+    estimated = deploy_cost.deploy_cost(strategy, group, 10_000)
+    monkeypatch.setattr(deploy_cost, "MOST_CONSUMERS", 1_000)
+    run = deploy_cost.deploy_cost(strategy, group, 10_000)
+    assert (estimated.estimated, run.estimated) == (True, False)
+    assert estimated.waiting == pytest.approx(run.waiting, rel=0.5)
+    assert estimated.unowned_s == pytest.approx(run.unowned_s, rel=0.5)
+
+
 @pytest.mark.parametrize(
     ("strategy", "downtime_ms", "everybody"),
     [

@@ -133,9 +133,7 @@ def test_headroom_covers_what_rebalances_hold_up_and_none_is_said() -> None:
 def test_no_more_deploys_are_counted_than_fit_into_a_day(
     a_day: int, seconds: float, counted: float, note: str | None
 ) -> None:
-    needs = Needs(
-        target=100, per_consumer=10, headroom=0.2, rebalances_per_day=a_day, rebalance_s_a_consumer=seconds
-    )
+    needs = Needs(target=100, per_consumer=10, headroom=0.2, rebalances_per_day=a_day, rebalance_s_a_consumer=seconds)
     sizing = size(needs, lambda partitions, consumers: partitions * 864.0)
     assert sizing.standstill == pytest.approx(0.01 * counted)
     assert sizing.notes == (() if note is None else (note,))
