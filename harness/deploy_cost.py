@@ -21,6 +21,7 @@ from assignors.strategies import load_assignor
 from harness.runs import sample
 from harness.scenario.model import MemberSpec, Rate, RollingRestart, Scenario, TopicSpec
 from harness.scenario.strategy_lists import parse_strategies
+from harness.sizing import catch_up_seconds
 from protocol_v1.member_config import MemberConfig
 
 FORMING_MS, GAP_MS, AFTER_MS = 60_000, 20_000, 60_000
@@ -52,8 +53,8 @@ class DeployCost:
     read_twice: float
     waiting: float
     """What waits at the worst moment, in the sizing's unit."""
-    catch_up_s: float | None = None
-    """Until what waits after the longest standstill is done; None: never, for want of room to spare."""
+    catch_up_s: float | None
+    """From the worst moment until what waits is done, at the least; None: never, for want of room to spare."""
     estimated: bool
     """From a smaller group."""
 
@@ -68,15 +69,22 @@ def assumed(downtime_ms: int) -> str:
     )
 
 
+def seconds_a_consumer(downtime_ms: int) -> float:
+    """How long a deploy takes, for each consumer of the group."""
+    return (downtime_ms + GAP_MS) / 1_000
+
+
 def deploy_cost(strategy: str, group: SizedGroup, downtime_ms: int) -> DeployCost:
     """ValueError where a run does not get to its end, which only a custom assignor can bring about."""
     each = math.ceil(group.partitions / group.consumers)
     consumers, partitions = min(group.consumers, MOST_CONSUMERS), group.partitions
     small = consumers == group.consumers and each <= MOST_PARTITIONS
-    # As busy as the fullest consumer, where partitions do not divide evenly.
-    busy = group.demand / group.consumers if small else group.demand * each / group.partitions
+    busy = group.demand / group.consumers
     if not small:
-        partitions = consumers * min(each, MOST_PARTITIONS)
+        # As uneven as the whole, with partitions as full: where all were as busy as its fullest, far more would wait.
+        partitions = round(consumers * min(group.partitions / group.consumers, MOST_PARTITIONS))
+        if each <= MOST_PARTITIONS:
+            busy = group.demand / group.partitions * partitions / consumers
     rate = min(max(group.per_consumer, RECORDS_PER_S[0]), RECORDS_PER_S[1])
     demand = consumers * busy * rate / group.per_consumer
     run = sample(rolling_deploy(partitions, consumers, demand, rate, downtime_ms), strategy, SEED)
@@ -86,6 +94,7 @@ def deploy_cost(strategy: str, group: SizedGroup, downtime_ms: int) -> DeployCos
     more, part, records = group.consumers / consumers, group.partitions / partitions, group.demand / demand
     everybody = stops_everybody(strategy, downtime_ms)
     most_move = row["moved"] > partitions * consumers * MOST_OF_THEM
+    waiting = round(row["lag_peak"] * records / (1 if everybody else more), 1)
     return DeployCost(
         strategy=strategy,
         unowned_s=round(row["unowned_s"] * part * (more if everybody else 1), 3),
@@ -93,9 +102,20 @@ def deploy_cost(strategy: str, group: SizedGroup, downtime_ms: int) -> DeployCos
         rebalances=round(row["rebalances"] * more),
         moved=round(row["moved"] * part * (more if most_move else 1)),
         read_twice=round(row["read_twice"] * records, 1),
-        waiting=round(row["lag_peak"] * records / (1 if everybody else more), 1),
+        waiting=waiting,
+        catch_up_s=caught_up_s(group, waiting, row["unowned_longest_s"]),
         estimated=not small,
     )
+
+
+def caught_up_s(group: SizedGroup, waiting: float, longest_s: float) -> float | None:
+    """All that waits, by what all have to spare; or the longest standstill, by what the fullest has, if that is later.
+    Both are bounds from below: what waits need not lie where there is most to spare."""
+    fullest = catch_up_seconds(group.demand, group.partitions, group.consumers, group.per_consumer, longest_s)
+    spare = group.consumers * group.per_consumer - group.demand
+    if fullest is None or spare <= 0:
+        return None
+    return max(fullest, waiting / spare)
 
 
 def stops_everybody(strategy: str, downtime_ms: int) -> bool:

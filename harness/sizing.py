@@ -48,6 +48,8 @@ class Needs:
     """Replicas on one broker. Kafka's advice of the ZooKeeper days; KRaft carries more, if files and memory do."""
     rebalances_per_day: float = 0.0
     """Whatever `rebalance_cost` is the cost of: a rebalance, or a deploy of the whole group."""
+    rebalance_s_a_consumer: float = 0.0
+    """How long one takes, for each consumer of the group: no more are counted than fit into a day."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +104,7 @@ def size(needs: Needs, rebalance_cost: RebalanceCost | None = None) -> Sizing:
     first = plan(needs, 0.0, partitions, unit_rate, 0.0)
     if rebalance_cost is not None and first.consumers is not None:
         cost = rebalance_cost(partitions, first.consumers)
-        standstill = min(cost * needs.rebalances_per_day / (partitions * DAY_S), 1.0)
+        standstill = min(cost * rebalances_counted(needs, first.consumers) / (partitions * DAY_S), 1.0)
     sizing = Sizing(
         partitions=partitions,
         limited_by="partition" if needs.per_partition < needs.per_consumer else "consumer",
@@ -117,6 +119,14 @@ def size(needs: Needs, rebalance_cost: RebalanceCost | None = None) -> Sizing:
         notes=(),
     )
     return replace(sizing, notes=tuple(notes(needs, sizing)))
+
+
+def rebalances_counted(needs: Needs, consumers: int) -> float:
+    """A day: whole ones, or else the part of one that takes longer than a day."""
+    takes_s = needs.rebalance_s_a_consumer * consumers
+    if takes_s * needs.rebalances_per_day <= DAY_S:
+        return needs.rebalances_per_day
+    return DAY_S / takes_s if takes_s > DAY_S else math.floor(DAY_S / takes_s)
 
 
 def demand_at(needs: Needs, years: float) -> float:
@@ -166,7 +176,7 @@ def catch_up_seconds(
     """What came in during the outage, done by what the fullest consumer has to spare while records keep coming."""
     inflow = math.ceil(partitions / consumers) * demand / partitions
     spare = per_consumer - inflow
-    return inflow * outage_s / spare if spare > 0 else None
+    return inflow * outage_s / spare if spare > per_consumer * 1e-9 else None
 
 
 def lasts_years(needs: Needs, unit_rate: float) -> float | None:
@@ -195,8 +205,8 @@ def notes(needs: Needs, sizing: Sizing) -> list[str]:
             found.append(f"{sizing.idle_consumers:,} of {needs.consumers:,} consumers would have no partition")
     if needs.outage_s and sizing.now.consumers is not None and sizing.now.catch_up_s is None:
         found.append("without room to spare an outage is never caught up: plan with headroom")
-    if sizing.standstill and sizing.now.utilisation is not None and sizing.now.utilisation > 1 - sizing.standstill:
-        found.append("what waits after a deploy is never caught up without room to spare: plan with headroom")
+    if sizing.standstill is not None:
+        found.extend(notes_on_deploys(needs, sizing.now, sizing.standstill))
     if needs.brokers is not None and needs.brokers < needs.replication:
         found.append(f"{needs.replication} replicas need at least {needs.replication} brokers")
     if sizing.replicas_a_broker is not None and sizing.replicas_a_broker > needs.broker_limit:
@@ -205,6 +215,32 @@ def notes(needs: Needs, sizing: Sizing) -> list[str]:
             f"{sizing.brokers_needed:,} brokers would do"
         )
     return found
+
+
+def notes_on_deploys(needs: Needs, now: Plan, standstill: float) -> list[str]:
+    found: list[str] = []
+    if now.consumers is None or now.utilisation is None:
+        return found
+    takes_s = needs.rebalance_s_a_consumer * now.consumers
+    counted = rebalances_counted(needs, now.consumers)
+    if takes_s > DAY_S:
+        found.append(f"a deploy takes {time_text(takes_s)}, more than a day: one after the other is counted")
+    elif counted < needs.rebalances_per_day:
+        found.append(
+            f"{needs.rebalances_per_day:g} deploys of {time_text(takes_s)} each do not fit into a day: "
+            f"{counted:g} {'is' if counted == 1 else 'are'} counted"
+        )
+    if standstill and now.utilisation > 1 - 1e-9:
+        found.append("what waits after a deploy is never caught up without room to spare: plan with headroom")
+    elif standstill and now.utilisation > 1 - standstill:
+        found.append("deploys hold up more than can be caught up with between them: fewer, or more headroom")
+    return found
+
+
+def time_text(seconds: float) -> str:
+    whole = round(seconds)
+    parts = [(whole // 3600, "h"), (whole % 3600 // 60, "m"), (whole % 60, "s")]
+    return " ".join(f"{count}{unit}" for count, unit in parts if count)[:20] or "at once"
 
 
 def whole_up(number: float) -> int:

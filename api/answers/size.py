@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from assignors.json_contract import ContractError
@@ -55,7 +55,10 @@ class Deploy:
     """A rolling deploy of the group as sized for now."""
 
     consumers: int
+    takes_s: float
+    """From the first consumer's going down until after the last is back."""
     a_day: int
+    """As many as were asked for and fit into a day, whole; 0: one takes longer than a day."""
     assumed: str
     costs: Sequence[DeployCost]
 
@@ -77,6 +80,7 @@ class Sized:
 
 def size_of(asked: SizeAsked) -> Sized:
     from harness.compare import checked_strategies, split_strategies
+    from harness.deploy_cost import seconds_a_consumer
     from harness.sizing import Needs, size
 
     for name in ("partitions", "consumers", "brokers", "replication", "broker_limit"):
@@ -107,11 +111,12 @@ def size_of(asked: SizeAsked) -> Sized:
         replication=asked.replication,
         broker_limit=asked.broker_limit,
         rebalances_per_day=asked.deploys,
+        rebalance_s_a_consumer=seconds_a_consumer(downtime_ms),
     )
     deploys: list[Deploy] = []
 
     def cost_of_a_deploy(partitions: int, consumers: int) -> float:
-        deploys.append(deploy_of(needs, partitions, consumers, strategies, asked.deploys, downtime_ms))
+        deploys.append(deploy_of(needs, partitions, consumers, strategies, downtime_ms))
         return deploys[-1].costs[0].unowned_s
 
     try:
@@ -126,23 +131,25 @@ def size_of(asked: SizeAsked) -> Sized:
     return Sized(needs=needs, sizing=sizing, unit=unit, deploy=deploys[-1] if deploys else None)
 
 
-def deploy_of(
-    needs: Needs, partitions: int, consumers: int, strategies: Sequence[str], a_day: int, downtime_ms: int
-) -> Deploy:
+def deploy_of(needs: Needs, partitions: int, consumers: int, strategies: Sequence[str], downtime_ms: int) -> Deploy:
     from harness.deploy_cost import SizedGroup, assumed, deploy_cost
-    from harness.sizing import catch_up_seconds
+    from harness.sizing import rebalances_counted
 
     rates = needs.target, needs.per_consumer
     group = SizedGroup(partitions=partitions, consumers=consumers, demand=rates[0], per_consumer=rates[1])
     costs = []
     for strategy in strategies:
         try:
-            cost = deploy_cost(strategy, group, downtime_ms)
+            costs.append(deploy_cost(strategy, group, downtime_ms))
         except ValueError as error:
             raise ContractError("--strategies", str(error)) from None
-        caught_up = catch_up_seconds(needs.target, partitions, consumers, needs.per_consumer, cost.unowned_longest_s)
-        costs.append(replace(cost, catch_up_s=caught_up))
-    return Deploy(consumers=consumers, a_day=a_day, assumed=assumed(downtime_ms), costs=tuple(costs))
+    return Deploy(
+        consumers=consumers,
+        takes_s=needs.rebalance_s_a_consumer * consumers,
+        a_day=int(rebalances_counted(needs, consumers)),
+        assumed=assumed(downtime_ms),
+        costs=tuple(costs),
+    )
 
 
 def read(reader: Callable[[object], T], text: object, option: str) -> T:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from api.answers.size import SizeAsked, size_of
 from api.terminal import console, headline, print_json
+from harness.sizing import time_text
 from harness.units import duration_text
 from harness.words import number
 
@@ -83,7 +84,7 @@ def show(needs: Needs, sizing: Sizing, unit: str, deploy: Deploy | None) -> None
     ]
     if needs.outage_s:
         outage = duration_text(round(needs.outage_s * 1_000))
-        rows.append((f"caught up after {outage} down", lambda plan: time_text(plan.catch_up_s)))
+        rows.append((f"caught up after {outage} down", lambda plan: caught_up_text(plan.catch_up_s)))
     for title, cell in rows:
         table.add_row(title, *(cell(plan) for plan in plans))
     out.print(headline(f"{sizing.partitions:,} partitions", f", {why(needs, sizing, unit)}"), soft_wrap=True)
@@ -115,13 +116,14 @@ def show_deploy(deploy: Deploy, sizing: Sizing, unit: str) -> None:
             f"{about}{number(one.unowned_s)} s",
             f"{number(one.unowned_longest_s)} s",
             f"{about}{amount_text(one.waiting, unit)}",
-            time_text(one.catch_up_s),
+            caught_up_text(one.catch_up_s),
         )
     out.print(table)
     if any(one.estimated for one in deploy.costs):
         out.print("~ an estimate, from a smaller group that is as busy", style="dim")
-    often = "once a day" if deploy.a_day == 1 else f"{deploy.a_day} times a day"
+    often = {0: "one after the other", 1: "once a day"}.get(deploy.a_day, f"{deploy.a_day} times a day")
     share = f"{sizing.standstill or 0:.2g} of their time"
+    out.print(f"a deploy takes {time_text(deploy.takes_s)}", soft_wrap=True)
     out.print(f"{often} with {deploy.costs[0].strategy}: partitions stand still for {share}", soft_wrap=True)
 
 
@@ -158,8 +160,5 @@ def number_text(number: int | None) -> str:
     return "never enough" if number is None else f"{number:,}"
 
 
-def time_text(seconds: float | None) -> str:
-    if seconds is None:
-        return "never"
-    parts = [(int(seconds // 3600), "h"), (int(seconds % 3600 // 60), "m"), (round(seconds % 60), "s")]
-    return " ".join(f"{count}{unit}" for count, unit in parts if count)[:20] or "at once"
+def caught_up_text(seconds: float | None) -> str:
+    return "never" if seconds is None else time_text(seconds)

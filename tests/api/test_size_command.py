@@ -55,6 +55,18 @@ def test_more_deploys_are_more_standstill_and_none_leave_it_out(run: Run) -> Non
     assert never["now"] == once["now"]
 
 
+def test_how_long_a_deploy_takes_is_said_and_only_those_that_fit_into_a_day_are_counted(run: Run) -> None:
+    given = "--target 100/s --per-consumer 10/s --strategies range --downtime 880s --deploys 24"
+    asked = ["size", *given.split()]
+    answer, ended = json.loads(run(*asked, "--json").out), run(*asked)
+    deploy = answer["deploy"]
+    assert (deploy["consumers"], deploy["takes_s"], deploy["a_day"]) == (12, 10_800, 8)
+    assert answer["standstill"] == pytest.approx(8 * deploy["costs"][0]["unowned_s"] / 12 / 86_400)
+    assert answer["notes"] == ["24 deploys of 3h each do not fit into a day: 8 are counted"]
+    assert "a deploy takes 3h" in ended.out
+    assert "8 times a day with classic/range" in ended.out
+
+
 def test_without_headroom_consumers_are_counted_for_deploys_and_the_deploy_is_theirs(run: Run) -> None:
     asked = "size --target 1k/s --per-consumer 100/s --partitions 20 --headroom 0 --strategies range --json"
     answer = json.loads(run(*asked.split()).out)

@@ -39,6 +39,22 @@ def test_bytes_and_rates_out_of_reach_are_only_another_unit() -> None:
     assert gigabytes.waiting == pytest.approx(records.waiting * 1e4, rel=0.1)
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize(("partitions", "consumers"), [(12, 12), (60, 60)])
+def test_what_waits_is_not_caught_up_with_faster_than_the_group_can_spare(
+    strategy: str, partitions: int, consumers: int
+) -> None:
+    group = SizedGroup(partitions=partitions, consumers=consumers, demand=consumers * 25 / 3, per_consumer=10)
+    found = deploy_cost.deploy_cost(strategy, group, 600_000)
+    assert found.catch_up_s is not None
+    assert found.catch_up_s >= found.waiting / (consumers * 10 - consumers * 25 / 3) * (1 - 1e-9)
+
+
+def test_without_room_to_spare_nothing_is_caught_up_with() -> None:
+    full = SizedGroup(partitions=3, consumers=3, demand=0.3 * 100, per_consumer=0.1 * 100)
+    assert deploy_cost.deploy_cost("classic/range", full, 10_000).catch_up_s is None
+
+
 @pytest.mark.parametrize("strategy", [*STRATEGIES, "consumer/uniform+static"])
 @pytest.mark.parametrize(("partitions", "consumers"), [(96, 32), (60, 4)])
 def test_an_estimate_is_near_to_what_a_run_of_the_whole_says(
@@ -55,6 +71,20 @@ def test_an_estimate_is_near_to_what_a_run_of_the_whole_says(
     assert estimated.waiting == pytest.approx(run.waiting, rel=0.5)
     assert estimated.rebalances == pytest.approx(run.rebalances, rel=0.1)
     assert estimated.moved == pytest.approx(run.moved, rel=0.2)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_an_estimate_of_an_uneven_group_does_not_make_all_as_busy_as_the_fullest(
+    monkeypatch: pytest.MonkeyPatch, strategy: str
+) -> None:
+    # Who has two partitions of these is busy for 97% of its time, and all together for 71% of theirs.
+    group = SizedGroup(partitions=31, consumers=21, demand=1_500, per_consumer=100)
+    estimated = deploy_cost.deploy_cost(strategy, group, 10_000)
+    monkeypatch.setattr(deploy_cost, "MOST_CONSUMERS", 1_000)
+    run = deploy_cost.deploy_cost(strategy, group, 10_000)
+    assert (estimated.estimated, run.estimated) == (True, False)
+    assert estimated.waiting == pytest.approx(run.waiting, rel=0.5)
+    assert estimated.unowned_s == pytest.approx(run.unowned_s, rel=0.5)
 
 
 @pytest.mark.parametrize(

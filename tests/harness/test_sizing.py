@@ -121,6 +121,30 @@ def test_headroom_covers_what_rebalances_hold_up_and_none_is_said() -> None:
     assert any("after a deploy is never caught up" in note for note in full.notes)
 
 
+@pytest.mark.parametrize(
+    ("a_day", "seconds", "counted", "note"),
+    [
+        (8, 900, 8, None),  # 12 consumers take three hours: eight are a day
+        (24, 900, 8, "24 deploys of 3h each do not fit into a day: 8 are counted"),
+        (2, 5_400, 1, "2 deploys of 18h each do not fit into a day: 1 is counted"),
+        (1, 14_400, 0.5, "a deploy takes 48h, more than a day: one after the other is counted"),
+    ],
+)
+def test_no_more_deploys_are_counted_than_fit_into_a_day(
+    a_day: int, seconds: float, counted: float, note: str | None
+) -> None:
+    needs = Needs(target=100, per_consumer=10, headroom=0.2, rebalances_per_day=a_day, rebalance_s_a_consumer=seconds)
+    sizing = size(needs, lambda partitions, consumers: partitions * 864.0)
+    assert sizing.standstill == pytest.approx(0.01 * counted)
+    assert sizing.notes == (() if note is None else (note,))
+
+
+def test_headroom_that_deploys_use_up_is_not_said_to_be_missing() -> None:
+    needs = Needs(target=100, per_consumer=10, headroom=0.2, rebalances_per_day=20)
+    (note,) = size(needs, lambda partitions, consumers: partitions * 864.0).notes
+    assert note == "deploys hold up more than can be caught up with between them: fewer, or more headroom"
+
+
 @given(st.floats(1, 1e6), st.floats(1, 1e5), st.floats(1, 1e5), st.floats(0, 2), st.floats(0, 5), st.floats(0, 1))
 def test_no_share_is_ever_more_than_a_consumer_can_do_and_one_consumer_less_would_not_do(
     target: float, per_consumer: float, per_partition: float, growth: float, years: float, headroom: float
