@@ -113,11 +113,15 @@ def tell(world: World, event: Event, members: Sequence[str] = (), **more: Any) -
 
 
 def start_soon(world: World, name: str, delay_ms: int, spec: MemberSpec) -> None:
-    at_ms = world.kernel.now_ms + delay_ms
+    world.members.setdefault(name, spec)
+    process = world.processes.get(name)
+    come_up(world, name, world.kernel.now_ms + delay_ms, process if process and process.stopping else None)
+
+
+def come_up(world: World, name: str, at_ms: int, old: Process | None) -> None:
     world.starting[name] = at_ms
     world.timeline_over_ms = max(world.timeline_over_ms, at_ms)
-    world.members.setdefault(name, spec)
-    world.kernel.at(at_ms, start_now, world, name, at_ms)
+    world.kernel.at(at_ms, start_now, world, name, at_ms, old)
 
 
 def start_new(world: World, name: str, delay_ms: int, spec: MemberSpec) -> None:
@@ -127,12 +131,16 @@ def start_new(world: World, name: str, delay_ms: int, spec: MemberSpec) -> None:
     start_soon(world, name, delay_ms, spec)
 
 
-def start_now(world: World, name: str, at_ms: int) -> None:
-    """Unless it was stopped before it came up."""
-    if world.starting.get(name) == at_ms:
-        del world.starting[name]
-        if name not in world.processes:
-            world.start(name)
+def start_now(world: World, name: str, at_ms: int, old: Process | None) -> None:
+    """Unless it was stopped before it came up; and not before the old process is gone."""
+    if world.starting.get(name) != at_ms:
+        return
+    if old is not None and old.alive:
+        come_up(world, name, world.kernel.now_ms + RETRY_MS, old)
+        return
+    del world.starting[name]
+    if name not in world.processes:
+        world.start(name)
 
 
 def to_each(world: World, names: Sequence[str], action: Callable[[str, Process], None]) -> None:
@@ -163,35 +171,43 @@ def on_crash(world: World, event: Crash) -> None:
 
 
 def on_restart(world: World, event: Restart, round_: int = 1) -> None:
-    tell(world, event, event.members)
-    for name in event.members:
+    """Who is stopped between two rounds is not there to be restarted any more."""
+    names = [name for name in event.members if round_ == 1 or is_up(world, name)]
+    tell(world, event, names)
+    for name in names:
         take_down(world, name, event.kill, event.downtime_ms)
     if round_ < event.times:
         world.kernel.after(event.every_ms, on_restart, world, event, round_ + 1)
 
 
 def take_down(world: World, name: str, kill: bool, downtime_ms: int) -> None:
-    """And up again after the downtime, once the old process is gone."""
-    process = world.processes.get(name)
+    """And up again after the downtime. Meanwhile it is about to start, and not missing: others reach and count it."""
+    old = world.processes.get(name)
     end_it(world, name, kill)
-    world.kernel.after(downtime_ms + world.start_delay_ms(), bring_up, world, name, process)
+    come_up(world, name, world.kernel.now_ms + downtime_ms + world.start_delay_ms(), old)
 
 
-def bring_up(world: World, name: str, old: Process | None) -> None:
-    if old is not None and old.alive:
-        world.kernel.after(RETRY_MS, bring_up, world, name, old)
-    elif name not in world.processes:
-        world.start(name)
+def is_up(world: World, name: str) -> bool:
+    """Or about to be."""
+    return name in world.starting or (name in world.processes and not world.processes[name].stopping)
+
+
+def everybody(world: World) -> list[str]:
+    """Who is up first, then who is about to be."""
+    up = [name for name, process in world.processes.items() if not process.stopping]
+    return list(dict.fromkeys([*up, *world.starting]))
 
 
 def on_rolling_restart(world: World, event: RollingRestart) -> None:
-    names = list(event.members) if event.members else [*world.processes, *world.starting]
+    names = list(event.members) if event.members else everybody(world)
     if event.strategy is not None:
         world.deployed |= {kin: event.strategy for kin in map(family, names) if set(running(world, kin)) <= set(names)}
     roll(world, event, names)
 
 
 def roll(world: World, event: RollingRestart, names: list[str]) -> None:
+    """Who was stopped before its turn came stays down."""
+    names = [name for name in names if is_up(world, name)]
     if not names:
         return
     world.disturbed()
@@ -213,7 +229,7 @@ def replace_by_new(world: World, event: RollingRestart, name: str) -> None:
     old = world.processes.get(name)
     base, _, number = name.partition("~")
     attempt = int(number or 1) + 1
-    while f"{base}~{attempt}" in world.processes:  # of a deploy that is not over yet
+    while f"{base}~{attempt}" in {*world.processes, *world.starting}:  # of a deploy that is not over yet
         attempt += 1
     successor = f"{base}~{attempt}"
     if event.strategy is not None:
@@ -235,7 +251,7 @@ def end(world: World, process: Process, kill: bool) -> None:
         return
     if kill:
         process.kill()
-    else:
+    elif not process.stopping:
         process.stop()
         world.kernel.after(GRACE_MS, run_out_of_grace, process)
 
@@ -259,8 +275,7 @@ def family(name: str) -> str:
 
 def running(world: World, kin: str) -> list[str]:
     """Of a family. Or about to."""
-    up = [name for name, process in world.processes.items() if not process.stopping]
-    return [name for name in dict.fromkeys([*up, *world.starting]) if family(name) == kin]
+    return [name for name in everybody(world) if family(name) == kin]
 
 
 def scale(world: World, template: str, to: int, every_ms: int) -> None:

@@ -174,3 +174,60 @@ def test_an_autoscaler_does_not_start_who_is_about_to_be_started_again() -> None
     autoscale = {"members": "consumer", "least": 3, "most": 3, "lag per member": 1, "every": "1s"}
     facts = facts_of([{"at": "30s", "rolling restart": apart}, {"at": "1m", "autoscale": autoscale}], duration="5m")
     assert 0 < failures(facts) <= 300 / 10
+
+
+RESTARTS = {"at": "30s", "restart": {"members": "consumer-1", "downtime": "30s"}}
+
+
+@pytest.mark.parametrize(
+    ("event", "left"),
+    [
+        ({"stop": "consumer-1"}, {"consumer-2", "consumer-3"}),
+        ({"crash": "consumer-1"}, {"consumer-2", "consumer-3"}),
+        ({"scale": {"members": "consumer", "to": 1}}, {"consumer-2"}),
+        ({"scale": {"members": "consumer", "to": 0}}, set()),
+        ({"scale": {"members": "consumer", "to": 4}}, {f"consumer-{n}" for n in range(1, 5)}),
+    ],
+)
+@pytest.mark.parametrize("at", ["30s", "45s"])
+def test_who_is_down_for_a_restart_is_reached_and_counted(event: dict[str, Any], left: set[str], at: str) -> None:
+    facts = facts_of([RESTARTS, {"at": at, **event}])
+    assert alive_at_the_end(facts) == left
+
+
+def test_an_autoscaler_counts_who_is_down_for_a_restart() -> None:
+    autoscale = {"members": "consumer", "least": 3, "most": 6, "lag per member": 100_000, "every": "5s"}
+    deploy = {"at": "40s", "rolling restart": {"downtime": "20s", "gap": "5s"}}
+    facts = facts_of([{"at": "30s", "autoscale": autoscale}, deploy], duration="4m")
+    assert starts(facts) == {f"consumer-{n}": 2 for n in range(1, 4)}
+
+
+def test_a_migration_is_also_of_who_is_down_meanwhile() -> None:
+    migration = {"at": "40s", "rolling restart": {"downtime": "2s", "gap": "5s", "strategy": "consumer/uniform"}}
+    facts = facts_of([RESTARTS, migration], "classic/range,cooperative-sticky", duration="4m")
+    deployed = [name for fact in facts if fact["fact"] == "event" for name in fact["members"]]
+    assert deployed == ["consumer-1", "consumer-2", "consumer-3", "consumer-1"]
+    assert alive_at_the_end(facts) == {"consumer-1", "consumer-2", "consumer-3"}
+
+
+@pytest.mark.parametrize("event", [{"stop": "consumer-3"}, {"scale": {"members": "consumer", "to": 2}}])
+@pytest.mark.parametrize("surge", [False, True])
+def test_a_rolling_restart_does_not_bring_up_who_was_stopped_before_its_turn(
+    event: dict[str, Any], surge: bool
+) -> None:
+    deploy = {"at": "30s", "rolling restart": {"downtime": "2s", "gap": "20s", "surge": surge}}
+    facts = facts_of([deploy, {"at": "45s", **event}], duration="4m")
+    assert len(alive_at_the_end(facts)) == 2
+
+
+def test_restarts_that_overlap_start_a_process_once_each_time_it_is_down() -> None:
+    often = {"members": "consumer-1", "downtime": "10s", "times": 3, "every": "5s"}
+    facts = facts_of([{"at": "30s", "restart": often}])
+    assert starts(facts)["consumer-1"] == 2
+    assert alive_at_the_end(facts) == {"consumer-1", "consumer-2", "consumer-3"}
+
+
+def test_who_is_stopped_between_two_restarts_stays_down() -> None:
+    often = {"members": "consumer-1", "downtime": "2s", "times": 3, "every": "10s"}
+    facts = facts_of([{"at": "30s", "restart": often}, {"at": "36s", "stop": "consumer-1"}])
+    assert alive_at_the_end(facts) == {"consumer-2", "consumer-3"}
