@@ -159,20 +159,22 @@ def on_start(world: World, event: Start) -> None:
 
 
 def on_stop(world: World, event: Stop) -> None:
-    tell(world, event, event.members)
-    for name in event.members:
+    names = all_present(world, event.members)
+    tell(world, event, names)
+    for name in names:
         end_it(world, name, kill=False)
 
 
 def on_crash(world: World, event: Crash) -> None:
-    tell(world, event, event.members)
-    for name in event.members:
+    names = all_present(world, event.members)
+    tell(world, event, names)
+    for name in names:
         end_it(world, name, kill=True)
 
 
 def on_restart(world: World, event: Restart, round_: int = 1) -> None:
     """Who is stopped between two rounds is not there to be restarted any more."""
-    names = [name for name in event.members if round_ == 1 or is_up(world, name)]
+    names = [name for name in all_present(world, event.members) if round_ == 1 or is_up(world, name)]
     tell(world, event, names)
     for name in names:
         take_down(world, name, event.kill, event.downtime_ms)
@@ -187,6 +189,28 @@ def take_down(world: World, name: str, kill: bool, downtime_ms: int) -> None:
     come_up(world, name, world.kernel.now_ms + downtime_ms + world.start_delay_ms(), old)
 
 
+def present(world: World, name: str) -> str:
+    """Who has its place now: after a surge, the newest of its successors that is up."""
+    others = {spec.name for spec in world.scenario.members} - {name}
+    heirs = [other for other in everybody(world) if place(other) == place(name) and other not in others]
+    return max(heirs, key=attempt, default=name)
+
+
+def all_present(world: World, names: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(present(world, name) for name in names))
+
+
+def place(name: str) -> str:
+    """What a process and its successors have in common: consumer-2, of consumer-2~3."""
+    base, tilde, number = name.rpartition("~")
+    return base if tilde and number.isdecimal() else name
+
+
+def attempt(name: str) -> int:
+    """Which process in this place: 1 before any surge."""
+    return int(name[len(place(name)) + 1 :] or 1)
+
+
 def is_up(world: World, name: str) -> bool:
     """Or about to be."""
     return name in world.starting or (name in world.processes and not world.processes[name].stopping)
@@ -199,7 +223,7 @@ def everybody(world: World) -> list[str]:
 
 
 def on_rolling_restart(world: World, event: RollingRestart) -> None:
-    names = list(event.members) if event.members else everybody(world)
+    names = all_present(world, event.members) if event.members else everybody(world)
     if event.strategy is not None:
         world.deployed |= {kin: event.strategy for kin in map(family, names) if set(running(world, kin)) <= set(names)}
     roll(world, event, names)
@@ -207,7 +231,7 @@ def on_rolling_restart(world: World, event: RollingRestart) -> None:
 
 def roll(world: World, event: RollingRestart, names: list[str]) -> None:
     """Who was stopped before its turn came stays down."""
-    names = [name for name in names if is_up(world, name)]
+    names = [name for name in all_present(world, names) if is_up(world, name)]
     if not names:
         return
     world.disturbed()
@@ -227,11 +251,10 @@ def replace_by_new(world: World, event: RollingRestart, name: str) -> None:
     """A second process beside the first, which stops once the new one has had its start-up time."""
     world.starting.pop(name, None)
     old = world.processes.get(name)
-    base, _, number = name.partition("~")
-    attempt = int(number or 1) + 1
-    while f"{base}~{attempt}" in {*world.processes, *world.starting}:  # of a deploy that is not over yet
-        attempt += 1
-    successor = f"{base}~{attempt}"
+    base, number = place(name), attempt(name) + 1
+    while f"{base}~{number}" in {*world.processes, *world.starting}:  # of a deploy that is not over yet
+        number += 1
+    successor = f"{base}~{number}"
     if event.strategy is not None:
         world.strategies[successor] = event.strategy
     world.start(successor, world.members[name])
@@ -268,7 +291,7 @@ def on_scale(world: World, event: Scale) -> None:
 
 def family(name: str) -> str:
     """Whose replicas it is one of: consumer, of consumer-2 and of consumer-2~3 after two surges."""
-    pod, _, _ = name.partition("~")
+    pod = place(name)
     base, dash, number = pod.rpartition("-")
     return base if dash and number.isdigit() else pod
 
@@ -288,7 +311,9 @@ def scale(world: World, template: str, to: int, every_ms: int) -> None:
 
 
 def new_names(world: World, template: str, how_many: int) -> list[str]:
-    kin, taken, found, number = family(template), {*world.processes, *world.starting}, list[str](), 0
+    """Of places that nobody has."""
+    kin, taken = family(template), {place(name) for name in (*world.processes, *world.starting)}
+    found, number = list[str](), 0
     while len(found) < how_many:
         number += 1
         name = f"{kin}-{number}"
@@ -320,14 +345,15 @@ def autoscale(world: World, event: Autoscale, last_high_ms: int) -> None:
 
 
 def on_slow(world: World, event: Slow) -> None:
-    tell(world, event, event.members, factor=event.factor)
+    names = all_present(world, event.members)
+    tell(world, event, names, factor=event.factor)
 
     def slow_down(name: str, process: Process) -> None:
         process.slow_down(event.factor)
         if event.for_ms is not None:
             world.kernel.after(event.for_ms, speed_up, process)
 
-    to_each(world, event.members, slow_down)
+    to_each(world, names, slow_down)
 
 
 def speed_up(process: Process) -> None:
@@ -336,18 +362,20 @@ def speed_up(process: Process) -> None:
 
 
 def on_pause(world: World, event: Pause) -> None:
-    tell(world, event, event.members)
+    names = all_present(world, event.members)
+    tell(world, event, names)
 
     def pause(name: str, process: Process) -> None:
         process.pause()
         world.kernel.after(event.for_ms, process.resume)
 
-    to_each(world, event.members, pause)
+    to_each(world, names, pause)
 
 
 def on_isolate(world: World, event: Isolate) -> None:
-    tell(world, event, event.members)
-    to_each(world, event.members, lambda name, process: world.isolate(name, event.for_ms))
+    names = all_present(world, event.members)
+    tell(world, event, names)
+    to_each(world, names, lambda name, process: world.isolate(name, event.for_ms))
 
 
 def on_fail_over(world: World, event: FailOver) -> None:
@@ -376,8 +404,9 @@ def on_delete_topic(world: World, event: DeleteTopic) -> None:
 
 
 def on_resubscribe(world: World, event: Resubscribe) -> None:
-    tell(world, event, event.members)
-    to_each(world, event.members, lambda name, process: process.subscribe(event.topics, event.pattern))
+    names = all_present(world, event.members)
+    tell(world, event, names)
+    to_each(world, names, lambda name, process: process.subscribe(event.topics, event.pattern))
 
 
 ACTIONS: Mapping[type[Event], Callable[[World, Any], None]] = {

@@ -231,3 +231,50 @@ def test_who_is_stopped_between_two_restarts_stays_down() -> None:
     often = {"members": "consumer-1", "downtime": "2s", "times": 3, "every": "10s"}
     facts = facts_of([{"at": "30s", "restart": often}, {"at": "36s", "stop": "consumer-1"}])
     assert alive_at_the_end(facts) == {"consumer-2", "consumer-3"}
+
+
+SURGE = {"at": "20s", "rolling restart": {"downtime": "2s", "gap": "2s", "surge": True}}
+
+
+@pytest.mark.parametrize(
+    ("event", "what", "is_"),
+    [
+        ({"stop": "consumer-1"}, "stop", "closed"),
+        ({"crash": "consumer-1"}, "crash", "killed"),
+        ({"restart": {"members": "consumer-1", "downtime": "5s"}}, "restart", "closed"),
+        ({"rolling restart": {"members": "consumer-1", "downtime": "5s"}}, "rolling restart", "closed"),
+        ({"pause": {"members": "consumer-1", "for": "20s"}}, "pause", "paused"),
+    ],
+)
+def test_after_a_surge_a_name_means_who_has_its_place(event: dict[str, Any], what: str, is_: str) -> None:
+    facts = facts_of([SURGE, {"at": "1m", **event}])
+    late = [fact for fact in facts if fact["t"] >= 60_000]
+    assert [fact["members"] for fact in late if fact["fact"] == "event"] == [["consumer-1~2"]]
+    assert [fact["member"] for fact in late if fact["fact"] == "process" and fact["is"] == is_] == ["consumer-1~2"]
+    assert len(alive_at_the_end(facts)) == (2 if what in ("stop", "crash") else 3)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [{"slow": {"members": "consumer-1", "factor": 100}}, {"isolate": {"members": "consumer-1", "for": "40s"}}],
+)
+def test_after_a_surge_who_has_the_place_is_slow_or_cut_off(event: dict[str, Any]) -> None:
+    assert max(lags(facts_of([SURGE, {"at": "1m", **event}]))) > 300
+
+
+def test_a_name_means_also_who_has_its_place_and_is_down_for_a_restart() -> None:
+    restart = {"at": "40s", "restart": {"members": "consumer-1", "downtime": "30s"}}
+    facts = facts_of([SURGE, restart, {"at": "50s", "stop": "consumer-1"}])
+    assert alive_at_the_end(facts) == {"consumer-2~2", "consumer-3~2"}
+
+
+def test_who_comes_new_after_a_surge_has_a_place_of_its_own() -> None:
+    facts = facts_of([SURGE, {"at": "40s", "scale": {"members": "consumer", "to": 4}}])
+    assert alive_at_the_end(facts) == {"consumer-1~2", "consumer-2~2", "consumer-3~2", "consumer-4"}
+
+
+@pytest.mark.parametrize("name", ["a~b", "a~2"])
+def test_a_tilde_in_a_members_own_name_is_no_surge(name: str) -> None:
+    members = {each: {"topics": "orders", "record": "2ms"} for each in (name, "a~3")}
+    facts = facts_of([{"at": "1m", "stop": name}], members=members)
+    assert alive_at_the_end(facts) == {"a~3"}
