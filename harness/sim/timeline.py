@@ -7,8 +7,10 @@ Start at   schedule, the table ACTIONS
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 from assignors.model import Topic
 from harness.scenario.model import (
@@ -90,6 +92,10 @@ class World(Protocol):
     def delete_topic(self, name: str) -> None: ...
     def topics_changed(self) -> None: ...
     def topic_was_missing(self, name: str) -> None: ...
+
+
+scalings: WeakKeyDictionary[World, Counter[str]] = WeakKeyDictionary()
+"""How often each family of a run has been told its size: what is left to do of an earlier order is void."""
 
 
 def schedule(world: World) -> None:
@@ -302,12 +308,21 @@ def running(world: World, kin: str) -> list[str]:
 
 
 def scale(world: World, template: str, to: int, every_ms: int) -> None:
-    names = running(world, family(template))
+    kin = family(template)
+    names = running(world, kin)
+    orders = scalings.setdefault(world, Counter())
+    orders[kin] += 1
     for i, name in enumerate(reversed(names[to:])):
-        world.kernel.after(i * every_ms, end_it, world, name, False)
+        world.kernel.after(i * every_ms, scale_in, world, name, orders[kin])
     fresh = new_names(world, template, to - len(names))
     for i, name in enumerate(fresh):
         start_new(world, name, i * every_ms + world.start_delay_ms(), world.members[template])
+
+
+def scale_in(world: World, name: str, order: int) -> None:
+    """Unless the family has been told another size since."""
+    if scalings[world][family(name)] == order:
+        end_it(world, present(world, name), kill=False)
 
 
 def new_names(world: World, template: str, how_many: int) -> list[str]:

@@ -278,3 +278,10 @@ def test_a_tilde_in_a_members_own_name_is_no_surge(name: str) -> None:
     members = {each: {"topics": "orders", "record": "2ms"} for each in (name, "a~3")}
     facts = facts_of([{"at": "1m", "stop": name}], members=members)
     assert alive_at_the_end(facts) == {"a~3"}
+
+
+def test_a_scaling_that_is_overtaken_by_another_stops_nobody_any_more() -> None:
+    shrinks = {"at": "20s", "scale": {"members": "consumer", "to": 1, "every": "20s"}}
+    facts = facts_of([shrinks, {"at": "30s", "scale": {"members": "consumer", "to": 3}}])
+    assert alive_at_the_end(facts) == {"consumer-1", "consumer-2", "consumer-3"}
+    assert starts(facts) == {"consumer-1": 1, "consumer-2": 1, "consumer-3": 2}
