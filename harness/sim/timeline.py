@@ -161,7 +161,8 @@ def to_each(world: World, names: Sequence[str], action: Callable[[str, Process],
 def on_start(world: World, event: Start) -> None:
     tell(world, event, event.members)
     for name in event.members:
-        start_new(world, name, world.start_delay_ms(), world.members[name])
+        begins = start_soon if name in world.strategies else start_new
+        begins(world, name, world.start_delay_ms(), world.members[name])
 
 
 def on_stop(world: World, event: Stop) -> None:
@@ -231,12 +232,23 @@ def everybody(world: World) -> list[str]:
 def on_rolling_restart(world: World, event: RollingRestart) -> None:
     names = all_present(world, event.members) if event.members else everybody(world)
     if event.strategy is not None:
-        world.deployed |= {kin: event.strategy for kin in map(family, names) if set(running(world, kin)) <= set(names)}
+        for kin in dict.fromkeys(map(family, names)):
+            if set(running(world, kin)) <= set(names):
+                deploy(world, kin, event.strategy)
     roll(world, event, names)
 
 
+def deploy(world: World, kin: str, strategy: str) -> None:
+    """To the family: also to its members that are down, whatever they had."""
+    world.deployed[kin] = strategy
+    for name in [name for name in world.strategies if family(name) == kin and not is_up(world, name)]:
+        del world.strategies[name]
+
+
 def roll(world: World, event: RollingRestart, names: list[str]) -> None:
-    """Who was stopped before its turn came stays down."""
+    """Who was stopped before its turn came stays down, and has what was deployed once it is started."""
+    if event.strategy is not None:
+        world.strategies |= {name: event.strategy for name in names if not is_up(world, present(world, name))}
     names = [name for name in all_present(world, names) if is_up(world, name)]
     if not names:
         return
@@ -250,6 +262,10 @@ def roll(world: World, event: RollingRestart, names: list[str]) -> None:
             replace_by_new(world, event, name)
         else:
             take_down(world, name, event.kill, event.downtime_ms)
+    if event.strategy is not None:
+        for kin in dict.fromkeys(map(family, now)):  # perhaps the last of those that earlier events have begun with
+            if all(world.strategies.get(name) == event.strategy for name in running(world, kin)):
+                deploy(world, kin, event.strategy)
     world.kernel.after(event.downtime_ms + event.gap_ms, roll, world, event, rest)
 
 

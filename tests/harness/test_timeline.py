@@ -285,3 +285,36 @@ def test_a_scaling_that_is_overtaken_by_another_stops_nobody_any_more() -> None:
     facts = facts_of([shrinks, {"at": "30s", "scale": {"members": "consumer", "to": 3}}])
     assert alive_at_the_end(facts) == {"consumer-1", "consumer-2", "consumer-3"}
     assert starts(facts) == {"consumer-1": 1, "consumer-2": 1, "consumer-3": 2}
+
+
+def migrates(at: str, strategy: str, *members: str) -> dict[str, Any]:
+    which = {"members": list(members)} if members else {}
+    return {"at": at, "rolling restart": {"downtime": "2s", "gap": "2s", "strategy": strategy, **which}}
+
+
+BOTH, ONE = "classic/cooperative-sticky,range", "classic/cooperative-sticky"
+
+
+def test_a_family_that_was_migrated_in_several_events_is_migrated() -> None:
+    """Range alone would be refused."""
+    canary, rest = migrates("80s", ONE, "consumer-1"), migrates("100s", ONE, "consumer-2", "consumer-3")
+    grows = {"at": "3m", "scale": {"members": "consumer", "to": 4}}
+    facts = facts_of([migrates("30s", BOTH), canary, rest, grows], duration="5m")
+    assert failures(facts) == 0
+    assert len(alive_at_the_end(facts)) == 4
+
+
+@pytest.mark.parametrize("at", ["70s", "83s"])
+def test_who_was_stopped_meanwhile_comes_up_with_what_was_deployed_last(at: str) -> None:
+    away = [{"at": at, "stop": "consumer-3"}, {"at": "3m", "start": "consumer-3"}]
+    facts = facts_of([migrates("30s", BOTH), migrates("80s", ONE), *away], duration="5m")
+    assert failures(facts) == 0
+    assert len(alive_at_the_end(facts)) == 3
+
+
+def test_a_canary_that_is_stopped_and_started_again_is_what_it_was() -> None:
+    """It cannot be with the others once more: all fail when it has its own, and the first migration's is theirs."""
+    away = [{"at": "70s", "stop": "consumer-1"}, {"at": "3m", "start": "consumer-1"}]
+    timeline = [migrates("20s", "classic/range"), migrates("50s", "classic/roundrobin", "consumer-1"), *away]
+    facts = facts_of(timeline, duration="5m")
+    assert any(fact["t"] > 180_000 for fact in facts if fact["fact"] == "process" and fact["is"] == "failed")
