@@ -7,8 +7,10 @@ Start at   schedule, the table ACTIONS
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 from assignors.model import Topic
 from harness.scenario.model import (
@@ -92,6 +94,10 @@ class World(Protocol):
     def topic_was_missing(self, name: str) -> None: ...
 
 
+scalings: WeakKeyDictionary[World, Counter[str]] = WeakKeyDictionary()
+"""How often each family of a run has been told its size: what is left to do of an earlier order is void."""
+
+
 def schedule(world: World) -> None:
     later = late_starters(world.scenario.timeline)
     for spec in world.scenario.members:
@@ -113,11 +119,15 @@ def tell(world: World, event: Event, members: Sequence[str] = (), **more: Any) -
 
 
 def start_soon(world: World, name: str, delay_ms: int, spec: MemberSpec) -> None:
-    at_ms = world.kernel.now_ms + delay_ms
+    world.members.setdefault(name, spec)
+    process = world.processes.get(name)
+    come_up(world, name, world.kernel.now_ms + delay_ms, process if process and process.stopping else None)
+
+
+def come_up(world: World, name: str, at_ms: int, old: Process | None) -> None:
     world.starting[name] = at_ms
     world.timeline_over_ms = max(world.timeline_over_ms, at_ms)
-    world.members.setdefault(name, spec)
-    world.kernel.at(at_ms, start_now, world, name, at_ms)
+    world.kernel.at(at_ms, start_now, world, name, at_ms, old)
 
 
 def start_new(world: World, name: str, delay_ms: int, spec: MemberSpec) -> None:
@@ -127,12 +137,16 @@ def start_new(world: World, name: str, delay_ms: int, spec: MemberSpec) -> None:
     start_soon(world, name, delay_ms, spec)
 
 
-def start_now(world: World, name: str, at_ms: int) -> None:
-    """Unless it was stopped before it came up."""
-    if world.starting.get(name) == at_ms:
-        del world.starting[name]
-        if name not in world.processes:
-            world.start(name)
+def start_now(world: World, name: str, at_ms: int, old: Process | None) -> None:
+    """Unless it was stopped before it came up; and not before the old process is gone."""
+    if world.starting.get(name) != at_ms:
+        return
+    if old is not None and old.alive:
+        come_up(world, name, world.kernel.now_ms + RETRY_MS, old)
+        return
+    del world.starting[name]
+    if name not in world.processes:
+        world.start(name)
 
 
 def to_each(world: World, names: Sequence[str], action: Callable[[str, Process], None]) -> None:
@@ -147,51 +161,95 @@ def to_each(world: World, names: Sequence[str], action: Callable[[str, Process],
 def on_start(world: World, event: Start) -> None:
     tell(world, event, event.members)
     for name in event.members:
-        start_new(world, name, world.start_delay_ms(), world.members[name])
+        begins = start_soon if name in world.strategies else start_new
+        begins(world, name, world.start_delay_ms(), world.members[name])
 
 
 def on_stop(world: World, event: Stop) -> None:
-    tell(world, event, event.members)
-    for name in event.members:
+    names = all_present(world, event.members)
+    tell(world, event, names)
+    for name in names:
         end_it(world, name, kill=False)
 
 
 def on_crash(world: World, event: Crash) -> None:
-    tell(world, event, event.members)
-    for name in event.members:
+    names = all_present(world, event.members)
+    tell(world, event, names)
+    for name in names:
         end_it(world, name, kill=True)
 
 
 def on_restart(world: World, event: Restart, round_: int = 1) -> None:
-    tell(world, event, event.members)
-    for name in event.members:
+    """Who is stopped between two rounds is not there to be restarted any more."""
+    names = [name for name in all_present(world, event.members) if round_ == 1 or is_up(world, name)]
+    tell(world, event, names)
+    for name in names:
         take_down(world, name, event.kill, event.downtime_ms)
     if round_ < event.times:
         world.kernel.after(event.every_ms, on_restart, world, event, round_ + 1)
 
 
 def take_down(world: World, name: str, kill: bool, downtime_ms: int) -> None:
-    """And up again after the downtime, once the old process is gone."""
-    process = world.processes.get(name)
+    """And up again after the downtime. Meanwhile it is about to start, and not missing: others reach and count it."""
+    old = world.processes.get(name)
     end_it(world, name, kill)
-    world.kernel.after(downtime_ms + world.start_delay_ms(), bring_up, world, name, process)
+    come_up(world, name, world.kernel.now_ms + downtime_ms + world.start_delay_ms(), old)
 
 
-def bring_up(world: World, name: str, old: Process | None) -> None:
-    if old is not None and old.alive:
-        world.kernel.after(RETRY_MS, bring_up, world, name, old)
-    elif name not in world.processes:
-        world.start(name)
+def present(world: World, name: str) -> str:
+    """Who has its place now: after a surge, the newest of its successors that is up."""
+    others = {spec.name for spec in world.scenario.members} - {name}
+    heirs = [other for other in everybody(world) if place(other) == place(name) and other not in others]
+    return max(heirs, key=attempt, default=name)
+
+
+def all_present(world: World, names: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(present(world, name) for name in names))
+
+
+def place(name: str) -> str:
+    """What a process and its successors have in common: consumer-2, of consumer-2~3."""
+    base, tilde, number = name.rpartition("~")
+    return base if tilde and number.isdecimal() else name
+
+
+def attempt(name: str) -> int:
+    """Which process in this place: 1 before any surge."""
+    return int(name[len(place(name)) + 1 :] or 1)
+
+
+def is_up(world: World, name: str) -> bool:
+    """Or about to be."""
+    return name in world.starting or (name in world.processes and not world.processes[name].stopping)
+
+
+def everybody(world: World) -> list[str]:
+    """Who is up first, then who is about to be."""
+    up = [name for name, process in world.processes.items() if not process.stopping]
+    return list(dict.fromkeys([*up, *world.starting]))
 
 
 def on_rolling_restart(world: World, event: RollingRestart) -> None:
-    names = list(event.members) if event.members else [*world.processes, *world.starting]
+    names = all_present(world, event.members) if event.members else everybody(world)
     if event.strategy is not None:
-        world.deployed |= {kin: event.strategy for kin in map(family, names) if set(running(world, kin)) <= set(names)}
+        for kin in dict.fromkeys(map(family, names)):
+            if set(running(world, kin)) <= set(names):
+                deploy(world, kin, event.strategy)
     roll(world, event, names)
 
 
+def deploy(world: World, kin: str, strategy: str) -> None:
+    """To the family: also to its members that are down, whatever they had."""
+    world.deployed[kin] = strategy
+    for name in [name for name in world.strategies if family(name) == kin and not is_up(world, name)]:
+        del world.strategies[name]
+
+
 def roll(world: World, event: RollingRestart, names: list[str]) -> None:
+    """Who was stopped before its turn came stays down, and has what was deployed once it is started."""
+    if event.strategy is not None:
+        world.strategies |= {name: event.strategy for name in names if not is_up(world, present(world, name))}
+    names = [name for name in all_present(world, names) if is_up(world, name)]
     if not names:
         return
     world.disturbed()
@@ -204,6 +262,10 @@ def roll(world: World, event: RollingRestart, names: list[str]) -> None:
             replace_by_new(world, event, name)
         else:
             take_down(world, name, event.kill, event.downtime_ms)
+    if event.strategy is not None:
+        for kin in dict.fromkeys(map(family, now)):  # perhaps the last of those that earlier events have begun with
+            if all(world.strategies.get(name) == event.strategy for name in running(world, kin)):
+                deploy(world, kin, event.strategy)
     world.kernel.after(event.downtime_ms + event.gap_ms, roll, world, event, rest)
 
 
@@ -211,11 +273,10 @@ def replace_by_new(world: World, event: RollingRestart, name: str) -> None:
     """A second process beside the first, which stops once the new one has had its start-up time."""
     world.starting.pop(name, None)
     old = world.processes.get(name)
-    base, _, number = name.partition("~")
-    attempt = int(number or 1) + 1
-    while f"{base}~{attempt}" in world.processes:  # of a deploy that is not over yet
-        attempt += 1
-    successor = f"{base}~{attempt}"
+    base, number = place(name), attempt(name) + 1
+    while f"{base}~{number}" in {*world.processes, *world.starting}:  # of a deploy that is not over yet
+        number += 1
+    successor = f"{base}~{number}"
     if event.strategy is not None:
         world.strategies[successor] = event.strategy
     world.start(successor, world.members[name])
@@ -235,7 +296,7 @@ def end(world: World, process: Process, kill: bool) -> None:
         return
     if kill:
         process.kill()
-    else:
+    elif not process.stopping:
         process.stop()
         world.kernel.after(GRACE_MS, run_out_of_grace, process)
 
@@ -252,28 +313,38 @@ def on_scale(world: World, event: Scale) -> None:
 
 def family(name: str) -> str:
     """Whose replicas it is one of: consumer, of consumer-2 and of consumer-2~3 after two surges."""
-    pod, _, _ = name.partition("~")
+    pod = place(name)
     base, dash, number = pod.rpartition("-")
     return base if dash and number.isdigit() else pod
 
 
 def running(world: World, kin: str) -> list[str]:
     """Of a family. Or about to."""
-    up = [name for name, process in world.processes.items() if not process.stopping]
-    return [name for name in dict.fromkeys([*up, *world.starting]) if family(name) == kin]
+    return [name for name in everybody(world) if family(name) == kin]
 
 
 def scale(world: World, template: str, to: int, every_ms: int) -> None:
-    names = running(world, family(template))
+    kin = family(template)
+    names = running(world, kin)
+    orders = scalings.setdefault(world, Counter())
+    orders[kin] += 1
     for i, name in enumerate(reversed(names[to:])):
-        world.kernel.after(i * every_ms, end_it, world, name, False)
+        world.kernel.after(i * every_ms, scale_in, world, name, orders[kin])
     fresh = new_names(world, template, to - len(names))
     for i, name in enumerate(fresh):
         start_new(world, name, i * every_ms + world.start_delay_ms(), world.members[template])
 
 
+def scale_in(world: World, name: str, order: int) -> None:
+    """Unless the family has been told another size since."""
+    if scalings[world][family(name)] == order:
+        end_it(world, present(world, name), kill=False)
+
+
 def new_names(world: World, template: str, how_many: int) -> list[str]:
-    kin, taken, found, number = family(template), {*world.processes, *world.starting}, list[str](), 0
+    """Of places that nobody has."""
+    kin, taken = family(template), {place(name) for name in (*world.processes, *world.starting)}
+    found, number = list[str](), 0
     while len(found) < how_many:
         number += 1
         name = f"{kin}-{number}"
@@ -305,14 +376,15 @@ def autoscale(world: World, event: Autoscale, last_high_ms: int) -> None:
 
 
 def on_slow(world: World, event: Slow) -> None:
-    tell(world, event, event.members, factor=event.factor)
+    names = all_present(world, event.members)
+    tell(world, event, names, factor=event.factor)
 
     def slow_down(name: str, process: Process) -> None:
         process.slow_down(event.factor)
         if event.for_ms is not None:
             world.kernel.after(event.for_ms, speed_up, process)
 
-    to_each(world, event.members, slow_down)
+    to_each(world, names, slow_down)
 
 
 def speed_up(process: Process) -> None:
@@ -321,18 +393,20 @@ def speed_up(process: Process) -> None:
 
 
 def on_pause(world: World, event: Pause) -> None:
-    tell(world, event, event.members)
+    names = all_present(world, event.members)
+    tell(world, event, names)
 
     def pause(name: str, process: Process) -> None:
         process.pause()
         world.kernel.after(event.for_ms, process.resume)
 
-    to_each(world, event.members, pause)
+    to_each(world, names, pause)
 
 
 def on_isolate(world: World, event: Isolate) -> None:
-    tell(world, event, event.members)
-    to_each(world, event.members, lambda name, process: world.isolate(name, event.for_ms))
+    names = all_present(world, event.members)
+    tell(world, event, names)
+    to_each(world, names, lambda name, process: world.isolate(name, event.for_ms))
 
 
 def on_fail_over(world: World, event: FailOver) -> None:
@@ -361,8 +435,9 @@ def on_delete_topic(world: World, event: DeleteTopic) -> None:
 
 
 def on_resubscribe(world: World, event: Resubscribe) -> None:
-    tell(world, event, event.members)
-    to_each(world, event.members, lambda name, process: process.subscribe(event.topics, event.pattern))
+    names = all_present(world, event.members)
+    tell(world, event, names)
+    to_each(world, names, lambda name, process: process.subscribe(event.topics, event.pattern))
 
 
 ACTIONS: Mapping[type[Event], Callable[[World, Any], None]] = {

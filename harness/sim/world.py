@@ -392,7 +392,12 @@ class World:
             del self.processes[process.name]
 
     def failed(self, process: Process) -> None:
-        """Who waits to be started again is about to start, and not missing: nobody else starts it meanwhile."""
+        """Who waits to be started again is about to start, and not missing: nobody else starts it meanwhile.
+
+        Who was stopping anyway stays down, or comes up when its restart says so.
+        """
+        if process.stopping:
+            return
         self.starting[process.name] = at_ms = self.kernel.now_ms + self.constants.restart_failed_ms
         self.kernel.at(at_ms, self.supervise, process.name, at_ms)
 

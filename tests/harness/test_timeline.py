@@ -174,3 +174,147 @@ def test_an_autoscaler_does_not_start_who_is_about_to_be_started_again() -> None
     autoscale = {"members": "consumer", "least": 3, "most": 3, "lag per member": 1, "every": "1s"}
     facts = facts_of([{"at": "30s", "rolling restart": apart}, {"at": "1m", "autoscale": autoscale}], duration="5m")
     assert 0 < failures(facts) <= 300 / 10
+
+
+RESTARTS = {"at": "30s", "restart": {"members": "consumer-1", "downtime": "30s"}}
+
+
+@pytest.mark.parametrize(
+    ("event", "left"),
+    [
+        ({"stop": "consumer-1"}, {"consumer-2", "consumer-3"}),
+        ({"crash": "consumer-1"}, {"consumer-2", "consumer-3"}),
+        ({"scale": {"members": "consumer", "to": 1}}, {"consumer-2"}),
+        ({"scale": {"members": "consumer", "to": 0}}, set()),
+        ({"scale": {"members": "consumer", "to": 4}}, {f"consumer-{n}" for n in range(1, 5)}),
+    ],
+)
+@pytest.mark.parametrize("at", ["30s", "45s"])
+def test_who_is_down_for_a_restart_is_reached_and_counted(event: dict[str, Any], left: set[str], at: str) -> None:
+    facts = facts_of([RESTARTS, {"at": at, **event}])
+    assert alive_at_the_end(facts) == left
+
+
+def test_an_autoscaler_counts_who_is_down_for_a_restart() -> None:
+    autoscale = {"members": "consumer", "least": 3, "most": 6, "lag per member": 100_000, "every": "5s"}
+    deploy = {"at": "40s", "rolling restart": {"downtime": "20s", "gap": "5s"}}
+    facts = facts_of([{"at": "30s", "autoscale": autoscale}, deploy], duration="4m")
+    assert starts(facts) == {f"consumer-{n}": 2 for n in range(1, 4)}
+
+
+def test_a_migration_is_also_of_who_is_down_meanwhile() -> None:
+    migration = {"at": "40s", "rolling restart": {"downtime": "2s", "gap": "5s", "strategy": "consumer/uniform"}}
+    facts = facts_of([RESTARTS, migration], "classic/range,cooperative-sticky", duration="4m")
+    deployed = [name for fact in facts if fact["fact"] == "event" for name in fact["members"]]
+    assert deployed == ["consumer-1", "consumer-2", "consumer-3", "consumer-1"]
+    assert alive_at_the_end(facts) == {"consumer-1", "consumer-2", "consumer-3"}
+
+
+@pytest.mark.parametrize("event", [{"stop": "consumer-3"}, {"scale": {"members": "consumer", "to": 2}}])
+@pytest.mark.parametrize("surge", [False, True])
+def test_a_rolling_restart_does_not_bring_up_who_was_stopped_before_its_turn(
+    event: dict[str, Any], surge: bool
+) -> None:
+    deploy = {"at": "30s", "rolling restart": {"downtime": "2s", "gap": "20s", "surge": surge}}
+    facts = facts_of([deploy, {"at": "45s", **event}], duration="4m")
+    assert len(alive_at_the_end(facts)) == 2
+
+
+def test_restarts_that_overlap_start_a_process_once_each_time_it_is_down() -> None:
+    often = {"members": "consumer-1", "downtime": "10s", "times": 3, "every": "5s"}
+    facts = facts_of([{"at": "30s", "restart": often}])
+    assert starts(facts)["consumer-1"] == 2
+    assert alive_at_the_end(facts) == {"consumer-1", "consumer-2", "consumer-3"}
+
+
+def test_who_is_stopped_between_two_restarts_stays_down() -> None:
+    often = {"members": "consumer-1", "downtime": "2s", "times": 3, "every": "10s"}
+    facts = facts_of([{"at": "30s", "restart": often}, {"at": "36s", "stop": "consumer-1"}])
+    assert alive_at_the_end(facts) == {"consumer-2", "consumer-3"}
+
+
+SURGE = {"at": "20s", "rolling restart": {"downtime": "2s", "gap": "2s", "surge": True}}
+
+
+@pytest.mark.parametrize(
+    ("event", "what", "is_"),
+    [
+        ({"stop": "consumer-1"}, "stop", "closed"),
+        ({"crash": "consumer-1"}, "crash", "killed"),
+        ({"restart": {"members": "consumer-1", "downtime": "5s"}}, "restart", "closed"),
+        ({"rolling restart": {"members": "consumer-1", "downtime": "5s"}}, "rolling restart", "closed"),
+        ({"pause": {"members": "consumer-1", "for": "20s"}}, "pause", "paused"),
+    ],
+)
+def test_after_a_surge_a_name_means_who_has_its_place(event: dict[str, Any], what: str, is_: str) -> None:
+    facts = facts_of([SURGE, {"at": "1m", **event}])
+    late = [fact for fact in facts if fact["t"] >= 60_000]
+    assert [fact["members"] for fact in late if fact["fact"] == "event"] == [["consumer-1~2"]]
+    assert [fact["member"] for fact in late if fact["fact"] == "process" and fact["is"] == is_] == ["consumer-1~2"]
+    assert len(alive_at_the_end(facts)) == (2 if what in ("stop", "crash") else 3)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [{"slow": {"members": "consumer-1", "factor": 100}}, {"isolate": {"members": "consumer-1", "for": "40s"}}],
+)
+def test_after_a_surge_who_has_the_place_is_slow_or_cut_off(event: dict[str, Any]) -> None:
+    assert max(lags(facts_of([SURGE, {"at": "1m", **event}]))) > 300
+
+
+def test_a_name_means_also_who_has_its_place_and_is_down_for_a_restart() -> None:
+    restart = {"at": "40s", "restart": {"members": "consumer-1", "downtime": "30s"}}
+    facts = facts_of([SURGE, restart, {"at": "50s", "stop": "consumer-1"}])
+    assert alive_at_the_end(facts) == {"consumer-2~2", "consumer-3~2"}
+
+
+def test_who_comes_new_after_a_surge_has_a_place_of_its_own() -> None:
+    facts = facts_of([SURGE, {"at": "40s", "scale": {"members": "consumer", "to": 4}}])
+    assert alive_at_the_end(facts) == {"consumer-1~2", "consumer-2~2", "consumer-3~2", "consumer-4"}
+
+
+@pytest.mark.parametrize("name", ["a~b", "a~2"])
+def test_a_tilde_in_a_members_own_name_is_no_surge(name: str) -> None:
+    members = {each: {"topics": "orders", "record": "2ms"} for each in (name, "a~3")}
+    facts = facts_of([{"at": "1m", "stop": name}], members=members)
+    assert alive_at_the_end(facts) == {"a~3"}
+
+
+def test_a_scaling_that_is_overtaken_by_another_stops_nobody_any_more() -> None:
+    shrinks = {"at": "20s", "scale": {"members": "consumer", "to": 1, "every": "20s"}}
+    facts = facts_of([shrinks, {"at": "30s", "scale": {"members": "consumer", "to": 3}}])
+    assert alive_at_the_end(facts) == {"consumer-1", "consumer-2", "consumer-3"}
+    assert starts(facts) == {"consumer-1": 1, "consumer-2": 1, "consumer-3": 2}
+
+
+def migrates(at: str, strategy: str, *members: str) -> dict[str, Any]:
+    which = {"members": list(members)} if members else {}
+    return {"at": at, "rolling restart": {"downtime": "2s", "gap": "2s", "strategy": strategy, **which}}
+
+
+BOTH, ONE = "classic/cooperative-sticky,range", "classic/cooperative-sticky"
+
+
+def test_a_family_that_was_migrated_in_several_events_is_migrated() -> None:
+    """Range alone would be refused."""
+    canary, rest = migrates("80s", ONE, "consumer-1"), migrates("100s", ONE, "consumer-2", "consumer-3")
+    grows = {"at": "3m", "scale": {"members": "consumer", "to": 4}}
+    facts = facts_of([migrates("30s", BOTH), canary, rest, grows], duration="5m")
+    assert failures(facts) == 0
+    assert len(alive_at_the_end(facts)) == 4
+
+
+@pytest.mark.parametrize("at", ["70s", "83s"])
+def test_who_was_stopped_meanwhile_comes_up_with_what_was_deployed_last(at: str) -> None:
+    away = [{"at": at, "stop": "consumer-3"}, {"at": "3m", "start": "consumer-3"}]
+    facts = facts_of([migrates("30s", BOTH), migrates("80s", ONE), *away], duration="5m")
+    assert failures(facts) == 0
+    assert len(alive_at_the_end(facts)) == 3
+
+
+def test_a_canary_that_is_stopped_and_started_again_is_what_it_was() -> None:
+    """It cannot be with the others once more: all fail when it has its own, and the first migration's is theirs."""
+    away = [{"at": "70s", "stop": "consumer-1"}, {"at": "3m", "start": "consumer-1"}]
+    timeline = [migrates("20s", "classic/range"), migrates("50s", "classic/roundrobin", "consumer-1"), *away]
+    facts = facts_of(timeline, duration="5m")
+    assert any(fact["t"] > 180_000 for fact in facts if fact["fact"] == "process" and fact["is"] == "failed")
