@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import asdict
 from random import Random
@@ -58,6 +59,7 @@ class LiveWorld:
         self.members = {spec.name: spec for spec in scenario.members}
         self.strategies: dict[str, str] = {}
         self.deployed: dict[str, str] = {}
+        self.scalings: Counter[str] = Counter()
         self.topics: dict[str, Topic] = {}
         self.specs: dict[str, TopicSpec] = {}
         self.timeline_over_ms = 0

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
-from weakref import WeakKeyDictionary
 
 from assignors.model import Topic
 from harness.scenario.model import (
@@ -71,6 +70,8 @@ class World(Protocol):
     deployed: dict[str, str]
     """What a rolling restart of a whole family has brought: newcomers of it come up with that."""
     members: dict[str, MemberSpec]
+    scalings: Counter[str]
+    """How often each family has been told its size: what is left to do of an earlier order is void."""
     timeline_over_ms: int
     starting: dict[str, int]
     """Who is about to start, and when: a process takes a moment to come up."""
@@ -92,10 +93,6 @@ class World(Protocol):
     def delete_topic(self, name: str) -> None: ...
     def topics_changed(self) -> None: ...
     def topic_was_missing(self, name: str) -> None: ...
-
-
-scalings: WeakKeyDictionary[World, Counter[str]] = WeakKeyDictionary()
-"""How often each family of a run has been told its size: what is left to do of an earlier order is void."""
 
 
 def schedule(world: World) -> None:
@@ -326,10 +323,9 @@ def running(world: World, kin: str) -> list[str]:
 def scale(world: World, template: str, to: int, every_ms: int) -> None:
     kin = family(template)
     names = running(world, kin)
-    orders = scalings.setdefault(world, Counter())
-    orders[kin] += 1
+    world.scalings[kin] += 1
     for i, name in enumerate(reversed(names[to:])):
-        world.kernel.after(i * every_ms, scale_in, world, name, orders[kin])
+        world.kernel.after(i * every_ms, scale_in, world, name, world.scalings[kin])
     fresh = new_names(world, template, to - len(names))
     for i, name in enumerate(fresh):
         start_new(world, name, i * every_ms + world.start_delay_ms(), world.members[template])
@@ -337,7 +333,7 @@ def scale(world: World, template: str, to: int, every_ms: int) -> None:
 
 def scale_in(world: World, name: str, order: int) -> None:
     """Unless the family has been told another size since."""
-    if scalings[world][family(name)] == order:
+    if world.scalings[family(name)] == order:
         end_it(world, present(world, name), kill=False)
 
 

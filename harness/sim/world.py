@@ -8,6 +8,7 @@ Start at   World.run
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from random import Random
@@ -129,6 +130,7 @@ class World:
         self.strategies: dict[str, str] = {}
         """Members that a migration has brought to another strategy."""
         self.deployed: dict[str, str] = {}
+        self.scalings: Counter[str] = Counter()
         self.broker = Broker(
             self.kernel,
             self.trace,

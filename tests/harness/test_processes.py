@@ -325,7 +325,9 @@ def test_who_subscribes_again_to_what_it_still_owns_reads_on_where_it_was(strate
 
 
 @pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/range"])
-def test_what_was_read_of_a_larger_topic_of_that_name_does_not_count_once_the_new_one_is_as_large(strategy: str) -> None:
+def test_what_was_read_of_a_topic_of_that_name_does_not_count_once_the_new_one_is_as_large(
+    strategy: str,
+) -> None:
     timeline = [
         {"at": "60s", "delete topic": "orders"},
         {"at": "62s", "create topic": {"name": "orders", "partitions": 2, "rate": "10/s"}},

@@ -180,8 +180,14 @@ SIZING = {
         "notes": listed(STRING),
         "deploy": or_null(
             record(
-                {"consumers": COUNT, "a_day": COUNT, "assumed": STRING, "costs": listed(DEPLOY_COST)},
-                ["consumers", "a_day", "assumed", "costs"],
+                {
+                    "consumers": COUNT,
+                    "a_day": COUNT,
+                    "takes_s": NUMBER,
+                    "assumed": STRING,
+                    "costs": listed(DEPLOY_COST),
+                },
+                ["consumers", "a_day", "takes_s", "assumed", "costs"],
                 "What a rolling deploy of the group costs, as simulated.",
             )
         ),
