@@ -21,7 +21,7 @@ from harness.sim.kernel import Kernel
 from harness.sim.network import Wire
 from harness.sim.parts import Machine, options
 from harness.sim.process import Process
-from harness.sim.records import RECORD, Reader, Records, per_ms
+from harness.sim.records import RECORD, Reader, Records, Stream, per_ms
 from harness.sim.rest import Rest
 from harness.sim.sizes import offset_commit_bytes
 from harness.sim.trace import Fact, Trace, by_topic, offsets_by_topic
@@ -513,8 +513,15 @@ class World:
         """Readers that are not where the writers are, or will not be for long."""
         return [process.reader for process in self.processes.values() if not process.reader.keeps_up]
 
+    def unwanted(self) -> list[Stream]:
+        """Partitions of topics that nobody subscribes to: what is written there waits for nobody."""
+        if len(self.wanted) == len(self.topics):
+            return []
+        return [stream for (topic, _), stream in self.records.streams.items() if topic not in self.wanted]
+
     def lag(self, now_ms: int, behind: Sequence[Reader]) -> int:
         lag = self.records.waiting(now_ms) + sum([reader.lag_at(now_ms) for reader in behind])
+        lag -= sum([stream.written(now_ms) - stream.read for stream in self.unwanted() if not stream.readers])
         for tp, stream in self.records.shared.items():
             # By somebody who has not heard that it is out: records wait for whoever is further.
             readers = [process.reader for process in self.processes.values() if tp in process.reader.streams]
@@ -528,7 +535,8 @@ class World:
             return
         rates = [process.reader.rate for process in self.processes.values()]
         skew = round(max(rates) * len(rates) / sum(rates), 3) if any(rates) else 0
-        rate, behind = round(self.records.rate * 1_000 / RECORD), self.behind()
+        wanted_rate = self.records.rate - sum([stream.rate for stream in self.unwanted()])
+        rate, behind = round(wanted_rate * 1_000 / RECORD), self.behind()
         while self.next_sample_ms <= until_ms:
             at_ms = self.next_sample_ms
             self.next_sample_ms += self.sample_every_ms

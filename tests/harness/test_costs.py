@@ -113,6 +113,10 @@ class TestWhatNobodyWants:
         found = cost({"at": "1m", "pause": {"members": "c-1", "for": "1s"}}, topics=topics)
         assert (found.unowned_s, found.unsettled) == (0, 0)
 
+    def test_what_is_written_there_waits_for_nobody(self) -> None:
+        found = cost(topics={"t": FOUR, "other": {"partitions": 4, "rate": "1000/s"}})
+        assert (found.lag_peak < 200, found.recover_s < 10) == (True, True)
+
     def test_everybody_unsubscribes(self) -> None:
         topics = {"t": FOUR, "other": FOUR}
         drops = {"at": "1m", "subscribe": {"members": "c-1", "topics": "t"}}
