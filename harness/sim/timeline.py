@@ -194,14 +194,21 @@ def take_down(world: World, name: str, kill: bool, downtime_ms: int) -> None:
 
 
 def present(world: World, name: str) -> str:
-    """Who has its place now: after a surge, the newest of its successors that is up."""
-    others = {spec.name for spec in world.scenario.members} - {name}
-    heirs = [other for other in everybody(world) if place(other) == place(name) and other not in others]
-    return max(heirs, key=attempt, default=name)
+    return all_present(world, [name])[0]
 
 
 def all_present(world: World, names: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(present(world, name) for name in names))
+    """Who has their places now: after a surge, the newest of their successors that is up."""
+    declared = {spec.name for spec in world.scenario.members}
+    heirs: dict[str, str] = {}
+    for other in everybody(world):
+        if other not in declared:
+            heirs[place(other)] = max(other, heirs.get(place(other), other), key=attempt)
+    found = []
+    for name in names:
+        heir = heirs.get(place(name), name)
+        found.append(max(name, heir, key=attempt) if is_up(world, name) else heir)
+    return list(dict.fromkeys(found))
 
 
 def place(name: str) -> str:
@@ -245,7 +252,8 @@ def deploy(world: World, kin: str, strategy: str) -> None:
 def roll(world: World, event: RollingRestart, names: list[str]) -> None:
     """Who was stopped before its turn came stays down, and has what was deployed once it is started."""
     if event.strategy is not None:
-        world.strategies |= {name: event.strategy for name in names if not is_up(world, present(world, name))}
+        gone = [name for name in names if not is_up(world, name)]
+        world.strategies |= {name: event.strategy for name in gone if not is_up(world, present(world, name))}
     names = [name for name in all_present(world, names) if is_up(world, name)]
     if not names:
         return
