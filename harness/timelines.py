@@ -2,7 +2,7 @@
 
 Given      the facts of a run
 Returns    Timelines: what a chart draws, and what `at` answers about one moment
-Gaps       counted as costs.py counts them: from a partition's first owner or the first event on, whichever is earlier
+Gaps       as costs.py counts them (sim/gaps.py)
 Start at   timelines, Timelines.owners_at
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.sim.gaps import Gaps
 from harness.sim.trace import Fact, by_topic, flat
 from protocol_v1.effects.member import TopicPartition
 
@@ -97,39 +98,29 @@ class Reader:
         self.lines = Timelines()
         self.now_ms = 0
         self.open: dict[tuple[str, TopicPartition], int] = {}
-        self.readers: dict[TopicPartition, set[str]] = {}
-        self.unread: dict[TopicPartition, int] = {}
-        self.counted: set[TopicPartition] = set()
         self.running: dict[str, int] = {}
         self.still: dict[tuple[str, str], int] = {}
-        self.begun = False
-        self.wanted: dict[str, int] | None = None
-        """Topics that somebody subscribes to, or did to the last, and since when; None: the trace does not say."""
+        self.held_up: dict[str, tuple[int, int]] = {}
+        """By one record: from when until when."""
         self.reads: list[tuple[int, int, str, int, str]] = []
         self.gaps: list[tuple[int, int, str, int, str]] = []
+        self.finder = Gaps(lambda tp, start_ms, end_ms: self.gaps.append((start_ms, end_ms, *tp, "")))
 
     def feed(self, fact: Fact) -> None:
         self.now_ms = fact["t"]
+        self.finder.feed(fact)
         match fact["fact"]:
             case "reads":
                 self.on_reads(fact["member"], flat(fact["partitions"]))
             case "stops":
                 self.on_stops(fact["member"], flat(fact["partitions"]))
             case "topic":
-                self.on_topic(fact["topic"], fact["partitions"])
+                topics = self.lines.topics
+                topics[fact["topic"]] = max(fact["partitions"], topics.get(fact["topic"], 0))
             case "process":
                 self.on_process(fact["member"], fact["is"], fact.get("ms", 0))
             case "lag":
                 self.lines.lags.append((fact["t"], fact["records"]))
-            case "event" if not self.begun:
-                self.begun = True
-                for tp in self.readers:
-                    self.count(tp)
-            case "wanted":
-                before = self.wanted or {}
-                self.wanted = {topic: before.get(topic, self.now_ms) for topic in fact["topics"]}
-                for tp in self.readers:
-                    self.look_at(tp)
         text = in_words(fact)
         if text:
             self.lines.happenings.append(Happening(self.now_ms, fact["fact"], text))
@@ -137,48 +128,12 @@ class Reader:
     def on_reads(self, member: str, partitions: Iterable[TopicPartition]) -> None:
         for tp in partitions:
             self.open.setdefault((member, tp), self.now_ms)
-            self.readers.setdefault(tp, set()).add(member)
-            self.counted.add(tp)
-            self.look_at(tp)
 
     def on_stops(self, member: str, partitions: Iterable[TopicPartition]) -> None:
         for tp in partitions:
             since_ms = self.open.pop((member, tp), None)
             if since_ms is not None and since_ms < self.now_ms:
                 self.reads.append((since_ms, self.now_ms, tp[0], tp[1], member))
-            readers = self.readers.get(tp, set())
-            readers.discard(member)
-            self.look_at(tp)
-
-    def on_topic(self, topic: str, partitions: int) -> None:
-        if not partitions:
-            for tp in [tp for tp in self.readers if tp[0] == topic]:
-                self.end_gap(tp)
-                self.counted.discard(tp)
-                del self.readers[tp]
-            return
-        self.lines.topics[topic] = max(partitions, self.lines.topics.get(topic, 0))
-        for index in range(partitions):
-            self.readers.setdefault((topic, index), set())
-            if self.begun:
-                self.count((topic, index))
-
-    def count(self, tp: TopicPartition) -> None:
-        self.counted.add(tp)
-        self.look_at(tp)
-
-    def look_at(self, tp: TopicPartition) -> None:
-        """Whether anybody misses an owner there, now."""
-        is_wanted = self.wanted is None or tp[0] in self.wanted
-        if tp in self.counted and not self.readers.get(tp) and is_wanted:
-            self.unread.setdefault(tp, self.now_ms)
-        else:
-            self.end_gap(tp)
-
-    def end_gap(self, tp: TopicPartition) -> None:
-        since_ms = self.unread.pop(tp, None)
-        if since_ms is not None and since_ms < self.now_ms:
-            self.gaps.append((since_ms, self.now_ms, tp[0], tp[1], ""))
 
     def on_process(self, member: str, what: str, for_ms: int) -> None:
         if what == "started":
@@ -186,7 +141,8 @@ class Reader:
                 self.lines.members.append(member)
             self.running[member] = self.now_ms
         elif what == "stalled":
-            self.lines.states.append(State(self.now_ms, self.now_ms + for_ms, member, STILL[what]))
+            self.is_through(member)
+            self.held_up[member] = (self.now_ms, self.now_ms + for_ms)
         elif what in STILL:
             self.still[member, what] = self.now_ms
         elif what in GOES_ON:
@@ -194,6 +150,7 @@ class Reader:
         elif what in DOWN:
             for how in ("paused", "cut off"):
                 self.goes_on(member, how)
+            self.is_through(member)
             since_ms = self.running.pop(member, None)
             if since_ms is not None:
                 self.lines.states.append(State(since_ms, self.now_ms, member, "running"))
@@ -203,27 +160,27 @@ class Reader:
         if since_ms is not None:
             self.lines.states.append(State(since_ms, self.now_ms, member, STILL[how]))
 
+    def is_through(self, member: str) -> None:
+        """With the record that held it up, or is no more."""
+        start_ms, end_ms = self.held_up.pop(member, (0, 0))
+        if end_ms:
+            self.lines.states.append(State(start_ms, min(end_ms, self.now_ms), member, STILL["stalled"]))
+
     def finish(self) -> Timelines:
         lines, end_ms = self.lines, self.now_ms
         lines.end_ms = end_ms
         self.reads += (
             (since_ms, end_ms, topic, index, member) for (member, (topic, index)), since_ms in self.open.items()
         )
-        for tp in self.readers:
-            if self.wanted is not None and tp not in self.counted and tp[0] in self.wanted:
-                self.unread[tp] = self.wanted[tp[0]]
-        for tp in list(self.unread):
-            self.end_gap(tp)
+        self.finder.finish(end_ms)
         lines.reads = merged(self.reads)
-        # Where nobody says what is wanted, what is read is.
-        read = {topic for _, _, topic, _, _ in self.reads}
-        lines.gaps = merged(gap for gap in self.gaps if self.wanted is not None or gap[2] in read)
+        lines.gaps = merged(self.gaps)
+        for member in list(self.held_up):
+            self.is_through(member)
         for member, how in list(self.still):
             self.goes_on(member, how)
         lines.states += (State(since_ms, end_ms, member, "running") for member, since_ms in self.running.items())
-        lines.states = sorted(
-            State(one.start_ms, min(one.end_ms, end_ms), one.member, one.what) for one in lines.states
-        )
+        lines.states.sort()
         return lines
 
 

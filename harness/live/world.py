@@ -91,6 +91,8 @@ class LiveWorld:
                     "rates": self.rates(),
                 }
             )
+            wanted = {topic for member in self.members.values() for topic in member.topics}
+            self.trace.tell(self.kernel.now_ms, "wanted", topics=sorted(wanted))
             schedule(self)
             await asyncio.sleep(self.scenario.duration_ms / 1_000)
             self.finish()

@@ -1,8 +1,7 @@
 """What a run cost, as one flat row, read off its trace: simulated and live runs are measured by the same code.
 
-Without    partition-seconds in which nobody read a partition that somebody wants, counted from its first owner or the
-           first event, whichever is earlier (or the first start, where there is neither), to its next owner or the end;
-           it stands still when its owner is paused, cut off or held up by one record
+Without    partition-seconds in which nobody read a partition that somebody wants (gaps.py); it stands still when its
+           owner is paused, cut off or held up by one record
 Moves      a partition is read by another member than before; a needless revocation ends with the same process reading
            it again
 Settling   from an event of the timeline until the last change of ownership or of the group's state before the next one,
@@ -14,12 +13,13 @@ Start at   costs
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-from harness.sim.trace import Fact
+from harness.sim.gaps import Gaps
+from harness.sim.trace import Fact, flat
 from protocol_v1.effects.member import TopicPartition
 
 Row: TypeAlias = dict[str, Any]
@@ -63,20 +63,6 @@ class Costs:
         return asdict(self)
 
 
-class Open(NamedTuple):
-    """What an event has left to be done."""
-
-    topics: frozenset[str]
-    """With partitions that nobody reads."""
-    stands_still: bool
-
-    def matters_to(self, topics: Set[str]) -> bool:
-        return self.stands_still or not self.topics.isdisjoint(topics)
-
-
-NOTHING_OPEN = Open(frozenset(), False)
-
-
 @dataclass(slots=True)
 class Standstill:
     """Of a process: paused, cut off, or held up by one record, or more than one of these."""
@@ -96,13 +82,6 @@ class Track:
 
     readers: dict[str, int] = field(default_factory=dict)
     last: tuple[str, int] | None = None
-    since_ms: int | None = None
-    """Without a reader since; None: nobody misses one."""
-    counted: bool = False
-    deleted: bool = False
-    seen: bool = False
-    unowned_ms: int = 0
-    longest_ms: int = 0
     high: int = 0
 
 
@@ -115,21 +94,20 @@ class Meter:
         self.lives: dict[str, int] = {}
         self.still: dict[str, Standstill] = {}
         self.reading: dict[str, set[TopicPartition]] = {}
-        self.begun = self.over = False
+        self.gaps = Gaps(self.on_gap)
+        self.unowned_ms: Counter[TopicPartition] = Counter()
+        self.longest_ms = 0
+        self.over = False
         self.moved = self.needless = self.twice = self.failed = 0
         self.stalled_ms = 0
         self.first_epoch: int | None = None
         self.epoch = 0
-        self.events: list[tuple[int, int, Open]] = []
-        """Of every event: when, the last change since, and what was open when the next one came."""
+        self.events: list[tuple[int, int, bool]] = []
+        """Of every event: when, the last change since, and whether everything was read when the next one came."""
         self.lags: list[tuple[int, int, int]] = []
         self.skews: list[float] = []
         self.requests = self.request_bytes = 0
         self.sessions_lost = 0.0
-        self.unowned: Counter[str] = Counter()
-        """Partitions by topic."""
-        self.wanted: dict[str, int] | None = None
-        """Topics that somebody subscribes to, or did to the last, and since when; None: nobody has said."""
 
     def feed(self, fact: Fact) -> None:
         """After the end everybody stops reading, which is no gap: only what was read twice and the sums still count."""
@@ -141,75 +119,34 @@ class Meter:
         handler = HANDLERS.get(fact["fact"])
         if handler is not None:
             handler(self, fact)
+        self.gaps.feed(fact)
 
     # Facts
 
-    def on_topic(self, fact: Fact) -> None:
-        """One that was deleted and is created again begins anew, except for what it has cost."""
-        name, partitions = fact["topic"], fact["partitions"]
-        if not partitions:
-            for tp, track in self.tracks.items():
-                if tp[0] == name:
-                    track.counted, track.deleted = False, True
-                    self.look_at(tp, track)
-            return
-        for index in range(partitions):
-            before = self.tracks.get((name, index))
-            if before is None or before.deleted:
-                self.tracks[name, index] = track = Track()
-                if before is not None:
-                    track.unowned_ms, track.longest_ms, track.seen = before.unowned_ms, before.longest_ms, before.seen
-                track.counted = self.begun
-                self.look_at((name, index), track)
+    def on_gap(self, tp: TopicPartition, start_ms: int, end_ms: int) -> None:
+        self.unowned_ms[tp] += end_ms - start_ms
+        self.longest_ms = max(self.longest_ms, end_ms - start_ms)
 
-    def on_wanted(self, fact: Fact) -> None:
-        before = self.wanted or {}
-        self.wanted = {topic: before.get(topic, self.now_ms) for topic in fact["topics"]}
-        for tp, track in self.tracks.items():
-            self.look_at(tp, track)
+    def on_topic(self, fact: Fact) -> None:
+        """One that was deleted and is created again begins anew."""
+        if not fact["partitions"]:
+            self.tracks = {tp: track for tp, track in self.tracks.items() if tp[0] != fact["topic"]}
 
     def on_event(self, fact: Fact) -> None:
-        if not self.begun:
-            self.begun = True
-            for tp, track in self.tracks.items():
-                track.counted = not track.deleted
-                self.look_at(tp, track)
         self.event_over()
-        self.events.append((self.now_ms, self.now_ms, NOTHING_OPEN))
+        self.events.append((self.now_ms, self.now_ms, False))
 
     def event_over(self) -> None:
         if self.events:
             at_ms, last_ms, _ = self.events[-1]
             stands_still = any(one.lasts_at(self.now_ms) and self.reading.get(name) for name, one in self.still.items())
-            self.events[-1] = (at_ms, last_ms, Open(frozenset(+self.unowned), stands_still))
+            self.events[-1] = (at_ms, last_ms, not self.gaps.open and not stands_still)
 
     def on_end(self, fact: Fact) -> None:
         self.over = True
         self.event_over()
         for name in self.still:
             self.add_standstill(name)
-        for tp, track in self.tracks.items():
-            if self.wanted is not None and tp[0] in self.wanted and not track.counted and not track.deleted:
-                track.since_ms = self.wanted[tp[0]]
-                self.unowned[tp[0]] += 1
-            self.close(tp, track)
-
-    def look_at(self, tp: TopicPartition, track: Track) -> None:
-        """Whether anybody misses an owner there, now."""
-        missed = track.counted and not track.readers and (self.wanted is None or tp[0] in self.wanted)
-        if not missed:
-            self.close(tp, track)
-        elif track.since_ms is None:
-            track.since_ms = self.now_ms
-            self.unowned[tp[0]] += 1
-
-    def close(self, tp: TopicPartition, track: Track) -> None:
-        if track.since_ms is not None:
-            gap_ms = self.now_ms - track.since_ms
-            track.unowned_ms += gap_ms
-            track.longest_ms = max(track.longest_ms, gap_ms)
-            track.since_ms = None
-            self.unowned[tp[0]] -= 1
 
     def on_process(self, fact: Fact) -> None:
         name, what = fact["member"], fact["is"]
@@ -241,7 +178,7 @@ class Meter:
         epoch = fact.get("epoch")
         if epoch is not None:
             self.epoch = max(self.epoch, epoch)
-        if fact["state"] == "Stable" and not self.begun:
+        if fact["state"] == "Stable" and not self.gaps.begun:
             self.first_epoch = self.epoch
 
     def on_reads(self, fact: Fact) -> None:
@@ -250,42 +187,35 @@ class Meter:
         self.add_standstill(name)
         for topic, indexes in fact["partitions"].items():
             for index, start in zip(indexes, fact["from"][topic], strict=True):
-                track = self.tracks[topic, index]
+                track = self.tracks.setdefault((topic, index), Track())
                 mine.add((topic, index))
-                track.counted = track.seen = True
                 me = (name, self.lives.get(name, 0))
-                if track.last is not None and self.begun:
+                if track.last is not None and self.gaps.begun:
                     self.moved += track.last[0] != name
                     self.needless += track.last == me and not track.readers
                 track.last = me
                 track.readers[name] = start
-                self.look_at((topic, index), track)
         self.changed()
 
     def on_stops(self, fact: Fact) -> None:
         name = fact["member"]
-        mine = self.reading.setdefault(name, set())
         self.add_standstill(name)
         self.count_twice(fact)
-        for topic, indexes in fact["partitions"].items():
-            for index in indexes:
-                track = self.tracks[topic, index]
-                mine.discard((topic, index))
-                self.look_at((topic, index), track)
+        self.reading.setdefault(name, set()).difference_update(flat(fact["partitions"]))
         self.changed()
 
     def count_twice(self, fact: Fact) -> None:
         for topic, indexes in fact["partitions"].items():
             for index, end in zip(indexes, fact["at"][topic], strict=True):
-                track = self.tracks[topic, index]
-                start = track.readers.pop(fact["member"], None)
-                if start is not None:  # otherwise it has read a topic that was deleted, and is another one now
+                track = self.tracks.get((topic, index))
+                start = track.readers.pop(fact["member"], None) if track is not None else None
+                if track is not None and start is not None:  # otherwise it was deleted, and is perhaps another one now
                     self.twice += max(0, min(end, track.high) - start)
                     track.high = max(track.high, end)
 
     def changed(self, fact: Fact | None = None) -> None:
         if self.events:
-            self.events[-1] = (self.events[-1][0], self.now_ms, NOTHING_OPEN)
+            self.events[-1] = (self.events[-1][0], self.now_ms, False)
 
     def on_lag(self, fact: Fact) -> None:
         self.lags.append((fact["t"], fact["records"], fact["rate"]))
@@ -302,19 +232,16 @@ class Meter:
     # The row
 
     def finish(self) -> Costs:
-        """What nobody ever wanted has no owner to miss; where nobody says what is wanted, what is read is."""
         if not self.over:
             self.event_over()
-        topics = {tp[0] for tp, track in self.tracks.items() if track.seen or self.wanted is not None}
-        tracks = [track for tp, track in self.tracks.items() if tp[0] in topics]
-        settled = [last_ms - at_ms for at_ms, last_ms, left in self.events if not left.matters_to(topics)]
+        settled = [last_ms - at_ms for at_ms, last_ms, whole in self.events if whole]
         lags = sorted(records for _, records, _ in self.lags)
         step_ms = self.lags[1][0] - self.lags[0][0] if len(self.lags) > 1 else 0
         stretches = [len(list(points)) for is_behind, points in groupby(self.lags, behind) if is_behind]
         return Costs(
-            unowned_s=seconds(sum(track.unowned_ms for track in tracks)),
-            unowned_worst_s=seconds(max((track.unowned_ms for track in tracks), default=0)),
-            unowned_longest_s=seconds(max((track.longest_ms for track in tracks), default=0)),
+            unowned_s=seconds(self.unowned_ms.total()),
+            unowned_worst_s=seconds(max(self.unowned_ms.values(), default=0)),
+            unowned_longest_s=seconds(self.longest_ms),
             stalled_s=seconds(self.stalled_ms),
             rebalances=self.epoch - self.first_epoch if self.first_epoch is not None else self.epoch,
             settle_mean_s=seconds(sum(settled) // len(settled)) if settled else 0.0,
@@ -360,7 +287,6 @@ HANDLERS = {
     "lag": Meter.on_lag,
     "requests": Meter.on_requests,
     "fetch sessions": Meter.on_fetch_sessions,
-    "wanted": Meter.on_wanted,
     "end": Meter.on_end,
 }
 SUMS = ("requests", "fetch sessions")
