@@ -52,7 +52,7 @@ def gives_twice(scenario: Scenario, strategy: str, found: Broken) -> bool:
 
 def claims_what_is_gone(scenario: Scenario, strategy: str, found: Broken) -> bool:
     """AbstractStickyAssignor drops claims of topics that are gone, but not of partitions: it goes on to give out what
-    does not exist, gives other partitions twice, or throws."""
+    does not exist, gives other partitions twice, or throws (tests/conformance/test_against_java.py)."""
     sizes = {topic.name: topic.partitions for topic in scenario.topics}
     for grown in (one for one in scenario.timeline if isinstance(one, AddPartitions)):
         sizes[grown.topic] = max(grown.to, sizes.get(grown.topic, 0))

@@ -66,6 +66,28 @@ def test_javas_cooperative_sticky_does_so_too() -> None:
     assert given_twice("classic/cooperative-sticky", group) == [("t0", 0), ("t0", 1), ("t0", 6)]
 
 
+# And why where a topic was created again with fewer partitions (harness/sim/kafkas_own.py, claims_what_is_gone).
+
+
+def after_a_topic_has_shrunk(owned: dict[str, dict[str, list[int]]], **sizes: int) -> Group:
+    """Who owns nothing subscribes to the last topic alone, the others to all."""
+    everything, last = tuple(sizes), tuple(sizes)[-1:]
+    members = {name: Member(everything if mine else last, mine, 3, claim_generation=3) for name, mine in owned.items()}
+    return Group({name: Topic(partitions) for name, partitions in sizes.items()}, members)
+
+
+@pytest.mark.parametrize("strategy", ["classic/sticky", "classic/cooperative-sticky"])
+def test_javas_sticky_assignors_throw_when_they_are_asked_to_keep_what_a_topic_no_longer_has(strategy: str) -> None:
+    group = after_a_topic_has_shrunk({"m-1": {"t0": [5]}, "m-2": {"t0": [0]}, "m-3": {"t0": [1]}}, t0=3)
+    assert java_answers([(strategy, group, True)]) == ["IllegalStateException"]
+
+
+@pytest.mark.parametrize("strategy", ["classic/sticky", "classic/cooperative-sticky"])
+def test_or_give_something_else_twice_where_subscriptions_differ(strategy: str) -> None:
+    owned = {"m-0": {"t0": [0, 2], "t1": [0]}, "m-1": {}, "m-2": {"t0": [1]}}
+    assert given_twice(strategy, after_a_topic_has_shrunk(owned, t0=1, t1=1)) == [("t1", 0)]
+
+
 def given_twice(strategy: str, group: Group) -> list[tuple[str, int]]:
     (answer,) = java_answers([(strategy, group, True)])
     assert isinstance(answer, dict)
