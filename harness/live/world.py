@@ -19,10 +19,10 @@ from harness.brokers import Cluster
 from harness.live.actors import Actor, Child
 from harness.live.settings import client_settings, is_incremental
 from harness.scenario.model import MemberSpec, Scenario, TopicSpec
+from harness.sim.catalogue import rate_at
 from harness.sim.parts import options
 from harness.sim.timeline import schedule
 from harness.sim.trace import Fact, Trace, by_topic
-from harness.sim.world import rate_at
 
 ADMIN_S = 30.0
 FAILED_ONE_COMES_BACK_MS = 10_000
@@ -252,12 +252,6 @@ class LiveWorld:
         self.say_rates()
         self.trace.tell(self.kernel.now_ms, "topic", topic=name, partitions=0)
         self.go(self.admin("delete_topics", [self.prefix + name]))
-
-    def topics_changed(self) -> None:
-        """A cluster tells those who ask."""
-
-    def topic_was_missing(self, name: str) -> None:
-        """Likewise."""
 
     # The coordinator's broker
 

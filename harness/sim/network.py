@@ -103,8 +103,8 @@ class Wire:
         elif self.world.broker.coordinator is not None:
             if isinstance(request, OffsetCommitRequest) and sent_ms <= process.routine.late_ms:
                 request = process.routine.brought_up_to_date(request)
-            if isinstance(request, OffsetCommitRequest) and self.world.created_again:
-                again, there = self.world.created_again, self.world.records.streams
+            again, there = self.world.catalogue.created_again, self.world.records.streams
+            if isinstance(request, OffsetCommitRequest) and sent_ms <= max(again.values(), default=-1):
                 request = without(request, lambda tp: sent_ms <= again.get(tp[0], -1) and tp in there)
             self.parked[id(request)] = (request, process, connection)
             self.world.broker.receive(request)

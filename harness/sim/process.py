@@ -200,7 +200,7 @@ class Process:
         application = self.application
         allowed_ms = application.max_poll_interval_ms
         if not self.has_background:
-            first_beat_ms = self.machine.heartbeat_interval_ms + self.routine.look_ms + self.world.round_trip_ms()
+            first_beat_ms = application.heartbeat_interval_ms + self.routine.look_ms + self.world.round_trip_ms()
             allowed_ms = min(allowed_ms, application.session_timeout_ms - first_beat_ms)
         if ms >= allowed_ms:
             world = self.world
@@ -304,7 +304,7 @@ class Process:
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
         """Between two polls."""
-        self.world.wants(self.name, topics, pattern)
+        self.world.catalogue.wants(self.name, topics, pattern)
         event = Subscribe(frozenset(topics), pattern)
         if self.busy or self.in_callback or self.paused:
             self.between_polls.append(event)
@@ -357,7 +357,7 @@ class Process:
                     self.connection += 1
                     moved = True
                 case RequestMetadata():
-                    self.world.metadata_for(self)
+                    self.world.catalogue.metadata_for(self)
                 case Raise():
                     self.fail(effect)
                     return

@@ -86,7 +86,7 @@ class Routine:
         """A partition of a topic that was deleted is refused. A classic member tries the whole commit again after a
         moment, until its leader hears of the deletion, which may take metadata.max.age.ms; a KIP-848 member waits."""
         process = self.process
-        deleted = process.world.deleted
+        deleted = process.world.catalogue.deleted
         if deleted and not process.has_background and any(topic in deleted for topic, _ in process.machine.owned):
             return process.application.retry_backoff_ms + process.world.round_trip_ms()
         return process.application.auto_commit_interval_ms

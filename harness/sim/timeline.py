@@ -91,8 +91,6 @@ class World(Protocol):
     def create_topic(self, spec: TopicSpec) -> None: ...
     def grow_topic(self, name: str, partitions: int) -> None: ...
     def delete_topic(self, name: str) -> None: ...
-    def topics_changed(self) -> None: ...
-    def topic_was_missing(self, name: str) -> None: ...
 
 
 def schedule(world: World) -> None:
@@ -428,8 +426,6 @@ def on_create_topic(world: World, event: CreateTopic) -> None:
     tell(world, event, topic=event.topic.name)
     if event.topic.name not in world.topics:
         world.create_topic(event.topic)
-        world.topics_changed()
-        world.topic_was_missing(event.topic.name)
 
 
 def on_delete_topic(world: World, event: DeleteTopic) -> None:

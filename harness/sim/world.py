@@ -1,47 +1,42 @@
 """The world of one run: processes, a network, one group's coordinator, topics and records, in virtual time.
 
-Rooms      network.py carries messages, rest.py leaps over idle time, broker.py has the coordinator, process.py a member
+Rooms      catalogue.py has the topics, network.py carries messages, rest.py leaps over idle time, broker.py has the
+           coordinator, process.py a member
 Random     one generator, seeded by the run: same scenario, strategy and seed, same facts
 Start at   World.run
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from assignors.model import Topic
-from harness.scenario.model import Callbacks, DeleteTopic, MemberSpec, Poison, Rate, Scenario, TopicSpec
+from harness.scenario.model import Callbacks, DeleteTopic, MemberSpec, Poison, Scenario, TopicSpec
 from harness.sim.broker import Broker, Coordinator
+from harness.sim.catalogue import Catalogue
 from harness.sim.kernel import Kernel
 from harness.sim.network import Wire
 from harness.sim.parts import Machine, options
 from harness.sim.process import Process
-from harness.sim.records import RECORD, Reader, Records, Stream, per_ms
+from harness.sim.records import RECORD, Reader, Records
 from harness.sim.rest import Rest
 from harness.sim.sizes import offset_commit_bytes
+from harness.sim.timeline import start_now
 from harness.sim.trace import Fact, Trace, by_topic, offsets_by_topic
 from protocol_v1.effects import TimerKey
-from protocol_v1.effects.member import MetadataChanged, TopicPartition
+from protocol_v1.effects.member import TopicPartition
 from protocol_v1.member import POLL
 from protocol_v1.member import Member as ClassicMember
 from protocol_v1.messages import Request
 from protocol_v1.records import OffsetCommit
 from protocol_v2.config import CoordinatorConfig
-from protocol_v2.topics import numbered_id
 
 QUIET_MS = 400_000
 """Longer than max.poll.interval.ms and a session by default: by then a group has come to rest."""
-FIRST_ID = 1 << 32
-"""Of topic ids given here: coordinators number from one the topics that have none."""
-BEGIN_AGAIN_MS = 1_000
-"""How often a member that owns partitions of a topic under its old id looks whether it has been given the new one."""
-ASKS_FOR_MISSING_MS = 1_000
-"""How often a client asks for a topic that it subscribes to and that does not exist: retry.backoff.max.ms."""
 SAMPLES = 400
 """Points of the lag curve, however long the run is."""
 
@@ -118,12 +113,7 @@ class World:
             where: [poison for poison in scenario.poison if (poison.topic, poison.partition) == where]
             for where in {(poison.topic, poison.partition) for poison in scenario.poison}
         }
-        self.topics: dict[str, Topic] = {}
-        self.specs: dict[str, TopicSpec] = {}
-        """Also of topics that are gone."""
-        self.created_again: dict[str, int] = {}
-        """Topics of a name that another had before, and since when."""
-        self.ids_given = 0
+        self.catalogue = Catalogue(self)
         self.processes: dict[str, Process] = {}
         """Those that live, by name."""
         self.members = {spec.name: spec for spec in scenario.members}
@@ -147,9 +137,6 @@ class World:
         """Of the leaders; measured, so it is not a part of the trace."""
         self.starts = 0
         """Processes, again and again."""
-        self.subscribed: dict[str, tuple[frozenset[str], str | None]] = {}
-        """By member, the names and the pattern."""
-        self.wanted: list[str] = []
         self.removed: set[int] = set()
         self.starting: dict[str, int] = {}
         self.timeline_over_ms = 0
@@ -164,7 +151,7 @@ class World:
 
     def prepare(self) -> None:
         for spec in self.scenario.topics:
-            self.create_topic(spec)
+            self.catalogue.add(spec)
         self.broker.start()
 
     def run(self, until_ms: int) -> None:
@@ -200,22 +187,6 @@ class World:
             bytes=dict(sorted(requests.bytes.items())),
         )
 
-    def wants(self, name: str, topics: Sequence[str], pattern: str | None) -> None:
-        """What a process subscribes to, or the one that has its place after a surge: it is wanted beyond its end."""
-        self.subscribed[name.partition("~")[0]] = (frozenset(topics), pattern)
-        self.tell_wanted()
-
-    def tell_wanted(self) -> None:
-        subscribed = set(self.subscribed.values())
-        wanted = [
-            topic
-            for topic in sorted(self.topics)
-            if any(topic in names or (pattern and re.fullmatch(pattern, topic)) for names, pattern in subscribed)
-        ]
-        if wanted != self.wanted:
-            self.wanted = wanted
-            self.trace.tell(self.kernel.now_ms, "wanted", topics=wanted)
-
     def settling_ms(self) -> int | None:
         """How long a group may take to come to rest after the last trouble: somebody's silence is noticed, others are
         waited for, and clients hear of new partitions, each over the slowest of networks. None: it may never do, where
@@ -233,126 +204,22 @@ class World:
         waits_ms = max(session_ms + poll_ms, scenario.metadata_max_age_ms)
         return max(QUIET_MS, 50_000 + waits_ms + 100 * message_ms)
 
-    # Topics and records
-
-    def create_topic(self, spec: TopicSpec) -> None:
-        again = spec.name in self.specs
-        self.specs[spec.name] = spec
-        topic_id = self.new_topic_id() if again else None
-        self.topics[spec.name] = Topic(spec.partitions, racks=spec.racks, id=topic_id)
-        self.trace.tell(self.kernel.now_ms, "topic", topic=spec.name, partitions=spec.partitions)
-        self.tell_wanted()
-        for index in range(spec.partitions):
-            self.records.add((spec.name, index), self.rate_of(spec, index, self.kernel.now_ms), self.kernel.now_ms)
-        for at_ms, _ in spec.rate.steps:
-            if at_ms > self.kernel.now_ms:
-                self.kernel.at(at_ms, self.change_rates, spec.name)
-        if again:
-            self.topic_is_another(spec.name)
-
-    def new_topic_id(self) -> str:
-        """Of a topic whose name another had; the others can be told by their names."""
-        self.ids_given += 1
-        return numbered_id(FIRST_ID + self.ids_given)
-
-    def topic_is_another(self, name: str) -> None:
-        """What members read, and have not committed, was of the topic that had this name before."""
-        self.created_again[name] = self.kernel.now_ms
-        for process in self.processes.values():
-            process.of_old_topics |= {tp for tp in process.machine.owned if tp[0] == name}
-            process.starts = {tp: offset for tp, offset in process.starts.items() if tp[0] != name}
-        self.old_owners_begin_again(name)
-
-    def old_owners_begin_again(self, name: str) -> None:
-        """After a fetch that fails, and one that asks where the new topic begins."""
-        for process in self.processes.values():
-            if any(tp[0] == name for tp in process.of_old_topics):
-                self.kernel.after(2 * self.fetch_ms(), self.begin_again, process)
-
-    def begin_again(self, process: Process) -> None:
-        """Who owns partitions by their old name finds its position out of range, and resets it; but not in close(), nor
-        if somebody else has them by now: a KIP-848 coordinator tells topics by their ids, and gives out the new one."""
-        left = sorted(process.of_old_topics & process.machine.owned & self.records.streams.keys())
-        if not left or not process.alive or process.closing or id(process) in self.removed:
-            return
-        held = [tp for tp in left if self.build.holds(self.broker.coordinator, process.machine, tp)]
-        process.starts |= {tp: self.records.streams[tp].committed for tp in held}
-        process.read_what_is_fetchable()
-        self.kernel.after(BEGIN_AGAIN_MS, self.begin_again, process)
-
-    def rate_of(self, spec: TopicSpec, index: int, now_ms: int) -> int:
-        total = rate_at(spec.rate, now_ms)
-        if spec.weights is None or index >= len(spec.weights):
-            return per_ms(total / self.topics[spec.name].partitions)
-        return per_ms(total * spec.weights[index])
-
-    def change_rates(self, name: str) -> None:
-        if name not in self.topics:
-            return
-        now_ms = self.kernel.now_ms
-        for process in self.processes.values():
-            process.reader.advance(now_ms)
-        for index in range(self.topics[name].partitions):
-            stream = self.records.streams[name, index]
-            self.records.set_rate(stream, self.rate_of(self.specs[name], index, now_ms), now_ms)
-        for process in self.processes.values():
-            process.reader.rates_changed(now_ms)
-
-    def grow_topic(self, name: str, partitions: int) -> None:
-        now_ms, before = self.kernel.now_ms, self.topics[name]
-        self.topics[name] = Topic(partitions, racks=grown_racks(before, partitions), id=before.id)
-        self.trace.tell(now_ms, "topic", topic=name, partitions=partitions)
-        for index in range(before.partitions, partitions):
-            self.records.add((name, index), 0, now_ms)
-        self.old_owners_begin_again(name)
-        self.change_rates(name)
-        self.topics_changed()
-
-    def delete_topic(self, name: str) -> None:
-        self.broker.flush()
-        partitions = [(name, index) for index in range(self.topics.pop(name).partitions)]
-        readers = []
-        for process in list(self.processes.values()):
-            if not process.reader.streams.keys().isdisjoint(partitions):
-                readers.append(process)
-                process.stop_reading([tp for tp in partitions if tp in process.reader.streams])
-        for tp in partitions:
-            self.records.remove(tp)
-        self.trace.tell(self.kernel.now_ms, "topic", topic=name, partitions=0)
-        self.tell_wanted()
-        for process in readers:
-            self.kernel.after(self.fetch_ms(), self.metadata_for, process)  # because its next fetch fails
-        self.topics_changed()
-        self.broker.log.forget(name)
+    # Topics
 
     @property
-    def deleted(self) -> Set[str]:
-        return self.specs.keys() - self.topics.keys()
+    def topics(self) -> Mapping[str, Topic]:
+        return self.catalogue.topics
 
-    def topics_changed(self) -> None:
-        """The coordinator knows at once; each client with its next refresh of the metadata."""
-        self.broker.update_topics(self.build.told(self.topics))
-        for process in self.processes.values():
-            self.kernel.after(self.refresh_due_ms(process, self.scenario.metadata_max_age_ms), self.refresh, process)
+    def create_topic(self, spec: TopicSpec) -> None:
+        self.catalogue.create(spec)
 
-    def refresh_due_ms(self, process: Process, every_ms: int) -> int:
-        """Every fetch of metadata begins the age anew, so when the next one is due has no pattern."""
-        phase_ms = Random(f"{self.seed} {process.name} {process.started_ms}").randrange(every_ms)
-        return every_ms - (self.kernel.now_ms + phase_ms) % every_ms
+    def grow_topic(self, name: str, partitions: int) -> None:
+        self.catalogue.grow(name, partitions)
 
-    def topic_was_missing(self, name: str) -> None:
-        """A client that subscribes to it by name has asked for it all the time."""
-        for process in self.processes.values():
-            if name in process.machine.subscribed_topics:
-                self.kernel.after(self.refresh_due_ms(process, ASKS_FOR_MISSING_MS), self.metadata_for, process)
+    def delete_topic(self, name: str) -> None:
+        self.catalogue.delete(name)
 
-    def refresh(self, process: Process) -> None:
-        self.disturbed()
-        process.deliver(MetadataChanged(dict(self.topics)))
-
-    def metadata_for(self, process: Process) -> None:
-        self.disturbed()
-        self.kernel.after(2 * self.wire.latency_ms() + self.constants.metadata_ms, self.refresh, process)
+    # What things take
 
     def fetch_ms(self) -> int:
         """What a fetch takes at the most; a heartbeat that is sent beside it has been answered by then."""
@@ -379,7 +246,7 @@ class World:
             process.routine.commits_key = POLL
         self.starts += 1
         self.disturbed()
-        self.wants(name, spec.topics, spec.pattern)
+        self.catalogue.wants(name, spec.topics, spec.pattern)
         process.start(dict(self.topics))
 
     def start_delay_ms(self) -> int:
@@ -401,13 +268,7 @@ class World:
         if process.stopping:
             return
         self.starting[process.name] = at_ms = self.kernel.now_ms + self.constants.restart_failed_ms
-        self.kernel.at(at_ms, self.supervise, process.name, at_ms)
-
-    def supervise(self, name: str, at_ms: int) -> None:
-        if self.starting.get(name) == at_ms:
-            del self.starting[name]
-            if name not in self.processes:
-                self.start(name)
+        self.kernel.at(at_ms, start_now, self, process.name, at_ms, None)
 
     def commit_late(self, process: Process, offsets: Mapping[TopicPartition, int], at_ms: int) -> bool:
         """A commit that was not worth an event of its own; nobody hears the answer. Whether it was accepted."""
@@ -513,15 +374,9 @@ class World:
         """Readers that are not where the writers are, or will not be for long."""
         return [process.reader for process in self.processes.values() if not process.reader.keeps_up]
 
-    def unwanted(self) -> list[Stream]:
-        """Partitions of topics that nobody subscribes to: what is written there waits for nobody."""
-        if len(self.wanted) == len(self.topics):
-            return []
-        return [stream for (topic, _), stream in self.records.streams.items() if topic not in self.wanted]
-
     def lag(self, now_ms: int, behind: Sequence[Reader]) -> int:
         lag = self.records.waiting(now_ms) + sum([reader.lag_at(now_ms) for reader in behind])
-        lag -= sum([stream.written(now_ms) - stream.read for stream in self.unwanted() if not stream.readers])
+        lag -= sum([stream.written(now_ms) - stream.read for stream in self.catalogue.unwanted() if not stream.readers])
         for tp, stream in self.records.shared.items():
             # By somebody who has not heard that it is out: records wait for whoever is further.
             readers = [process.reader for process in self.processes.values() if tp in process.reader.streams]
@@ -535,21 +390,9 @@ class World:
             return
         rates = [process.reader.rate for process in self.processes.values()]
         skew = round(max(rates) * len(rates) / sum(rates), 3) if any(rates) else 0
-        wanted_rate = self.records.rate - sum([stream.rate for stream in self.unwanted()])
+        wanted_rate = self.records.rate - sum([stream.rate for stream in self.catalogue.unwanted()])
         rate, behind = round(wanted_rate * 1_000 / RECORD), self.behind()
         while self.next_sample_ms <= until_ms:
             at_ms = self.next_sample_ms
             self.next_sample_ms += self.sample_every_ms
             self.trace.tell(at_ms, "lag", records=self.lag(at_ms, behind) // RECORD, rate=rate, skew=skew)
-
-
-def rate_at(rate: Rate, now_ms: int) -> float:
-    return next(value for at_ms, value in reversed(rate.steps) if at_ms <= now_ms)
-
-
-def grown_racks(topic: Topic, partitions: int) -> tuple[tuple[str, ...], ...] | None:
-    """New partitions continue the pattern of the old ones."""
-    if topic.racks is None:
-        return None
-    racks = tuple(topic.racks)
-    return tuple(tuple(racks[index % len(racks)]) for index in range(partitions))

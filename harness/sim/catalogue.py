@@ -1,0 +1,207 @@
+"""Topics as they come, grow and go, who wants them, and who has heard of it.
+
+Written    at the rates of their scenario, into records.py
+Heard      by the coordinator at once, by each client with its next metadata; within moments by those who read a topic
+           that goes, and by those who ask for one that is missing
+Again      a topic that is created under the name of one that was deleted is another one: it has an id of its own, and
+           what was read of the other does not count in it
+Start at   Catalogue.create, delete
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence, Set
+from itertools import count
+from random import Random
+from typing import TYPE_CHECKING
+
+from assignors.model import Topic
+from harness.scenario.model import Rate, TopicSpec
+from harness.sim.process import Process
+from harness.sim.records import Stream, per_ms
+from harness.sim.timeline import place
+from protocol_v1.effects.member import MetadataChanged
+from protocol_v2.topics import numbered_id
+
+if TYPE_CHECKING:
+    from harness.sim.world import World
+
+FIRST_ID = (1 << 32) + 1
+"""Of topic ids given here: coordinators number from one the topics that have none."""
+BEGIN_AGAIN_MS = 1_000
+"""How often a member that owns partitions of a topic under its old id looks whether it has been given the new one."""
+ASKS_FOR_MISSING_MS = 1_000
+"""How often a client asks for a topic that it subscribes to and that does not exist: retry.backoff.max.ms."""
+
+
+class Catalogue:
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.topics: dict[str, Topic] = {}
+        self.specs: dict[str, TopicSpec] = {}
+        """Also of topics that are gone."""
+        self.created_again: dict[str, int] = {}
+        """Topics of a name that another had before, and since when."""
+        self.ids = count(FIRST_ID)
+        self.subscribed: dict[str, tuple[frozenset[str], str | None]] = {}
+        """By member, the names and the pattern."""
+        self.wanted: list[str] = []
+
+    def create(self, spec: TopicSpec) -> None:
+        """While others look."""
+        self.add(spec)
+        self.changed()
+        self.was_missing(spec.name)
+
+    def add(self, spec: TopicSpec) -> None:
+        world, now_ms, again = self.world, self.world.kernel.now_ms, spec.name in self.specs
+        self.specs[spec.name] = spec
+        topic_id = numbered_id(next(self.ids)) if again else None  # the others can be told by their names
+        self.topics[spec.name] = Topic(spec.partitions, racks=spec.racks, id=topic_id)
+        world.trace.tell(now_ms, "topic", topic=spec.name, partitions=spec.partitions)
+        self.tell_wanted()
+        for index in range(spec.partitions):
+            world.records.add((spec.name, index), self.rate_of(spec, index, now_ms), now_ms)
+        for at_ms, _ in spec.rate.steps:
+            if at_ms > now_ms:
+                world.kernel.at(at_ms, self.change_rates, spec.name)
+        if again:
+            self.is_another(spec.name)
+
+    def is_another(self, name: str) -> None:
+        """What members read, and have not committed, was of the topic that had this name before."""
+        self.created_again[name] = self.world.kernel.now_ms
+        for process in self.world.processes.values():
+            process.of_old_topics |= {tp for tp in process.machine.owned if tp[0] == name}
+            process.starts = {tp: offset for tp, offset in process.starts.items() if tp[0] != name}
+        self.old_owners_begin_again(name)
+
+    def old_owners_begin_again(self, name: str) -> None:
+        """After a fetch that fails, and one that asks where the new topic begins."""
+        for process in self.world.processes.values():
+            if any(tp[0] == name for tp in process.of_old_topics):
+                self.world.kernel.after(2 * self.world.fetch_ms(), self.begin_again, process)
+
+    def begin_again(self, process: Process) -> None:
+        """Who owns partitions by their old name finds its position out of range, and resets it; but not in close(), nor
+        if somebody else has them by now: a KIP-848 coordinator tells topics by their ids, and gives out the new one."""
+        left = sorted(process.of_old_topics & process.machine.owned & self.world.records.streams.keys())
+        if not left or not process.alive or process.closing or id(process) in self.world.removed:
+            return
+        held = [tp for tp in left if self.world.build.holds(self.world.broker.coordinator, process.machine, tp)]
+        process.starts |= {tp: self.world.records.streams[tp].committed for tp in held}
+        process.read_what_is_fetchable()
+        self.world.kernel.after(BEGIN_AGAIN_MS, self.begin_again, process)
+
+    def rate_of(self, spec: TopicSpec, index: int, now_ms: int) -> int:
+        total = rate_at(spec.rate, now_ms)
+        if spec.weights is None or index >= len(spec.weights):
+            return per_ms(total / self.topics[spec.name].partitions)
+        return per_ms(total * spec.weights[index])
+
+    def change_rates(self, name: str) -> None:
+        if name not in self.topics:
+            return
+        now_ms = self.world.kernel.now_ms
+        for process in self.world.processes.values():
+            process.reader.advance(now_ms)
+        for index in range(self.topics[name].partitions):
+            stream = self.world.records.streams[name, index]
+            self.world.records.set_rate(stream, self.rate_of(self.specs[name], index, now_ms), now_ms)
+        for process in self.world.processes.values():
+            process.reader.rates_changed(now_ms)
+
+    def grow(self, name: str, partitions: int) -> None:
+        now_ms, before = self.world.kernel.now_ms, self.topics[name]
+        self.topics[name] = Topic(partitions, racks=grown_racks(before, partitions), id=before.id)
+        self.world.trace.tell(now_ms, "topic", topic=name, partitions=partitions)
+        for index in range(before.partitions, partitions):
+            self.world.records.add((name, index), 0, now_ms)
+        self.old_owners_begin_again(name)
+        self.change_rates(name)
+        self.changed()
+
+    def delete(self, name: str) -> None:
+        self.world.broker.flush()
+        partitions = [(name, index) for index in range(self.topics.pop(name).partitions)]
+        readers = []
+        for process in list(self.world.processes.values()):
+            if not process.reader.streams.keys().isdisjoint(partitions):
+                readers.append(process)
+                process.stop_reading([tp for tp in partitions if tp in process.reader.streams])
+        for tp in partitions:
+            self.world.records.remove(tp)
+        self.world.trace.tell(self.world.kernel.now_ms, "topic", topic=name, partitions=0)
+        self.tell_wanted()
+        for process in readers:
+            self.world.kernel.after(self.world.fetch_ms(), self.metadata_for, process)  # because its next fetch fails
+        self.changed()
+        self.world.broker.log.forget(name)
+
+    @property
+    def deleted(self) -> Set[str]:
+        return self.specs.keys() - self.topics.keys()
+
+    def changed(self) -> None:
+        """The coordinator knows at once; each client with its next refresh of the metadata."""
+        self.world.broker.update_topics(self.world.build.told(self.topics))
+        for process in self.world.processes.values():
+            self.world.kernel.after(
+                self.refresh_due_ms(process, self.world.scenario.metadata_max_age_ms), self.refresh, process
+            )
+
+    def refresh_due_ms(self, process: Process, every_ms: int) -> int:
+        """Every fetch of metadata begins the age anew, so when the next one is due has no pattern."""
+        phase_ms = Random(f"{self.world.seed} {process.name} {process.started_ms}").randrange(every_ms)
+        return every_ms - (self.world.kernel.now_ms + phase_ms) % every_ms
+
+    def was_missing(self, name: str) -> None:
+        """A client that subscribes to it by name has asked for it all the time."""
+        for process in self.world.processes.values():
+            if name in process.machine.subscribed_topics:
+                self.world.kernel.after(self.refresh_due_ms(process, ASKS_FOR_MISSING_MS), self.metadata_for, process)
+
+    def refresh(self, process: Process) -> None:
+        self.world.disturbed()
+        process.deliver(MetadataChanged(dict(self.topics)))
+
+    def metadata_for(self, process: Process) -> None:
+        self.world.disturbed()
+        self.world.kernel.after(
+            2 * self.world.wire.latency_ms() + self.world.constants.metadata_ms, self.refresh, process
+        )
+
+    def wants(self, name: str, topics: Sequence[str], pattern: str | None) -> None:
+        """What a process subscribes to, or the one that has its place after a surge: it is wanted beyond its end."""
+        self.subscribed[place(name)] = (frozenset(topics), pattern)
+        self.tell_wanted()
+
+    def tell_wanted(self) -> None:
+        subscribed = set(self.subscribed.values())
+        wanted = [
+            topic
+            for topic in sorted(self.topics)
+            if any(topic in names or (pattern and re.fullmatch(pattern, topic)) for names, pattern in subscribed)
+        ]
+        if wanted != self.wanted:
+            self.wanted = wanted
+            self.world.trace.tell(self.world.kernel.now_ms, "wanted", topics=wanted)
+
+    def unwanted(self) -> list[Stream]:
+        """Partitions of topics that nobody subscribes to: what is written there waits for nobody."""
+        if len(self.wanted) == len(self.topics):
+            return []
+        return [stream for (topic, _), stream in self.world.records.streams.items() if topic not in self.wanted]
+
+
+def rate_at(rate: Rate, now_ms: int) -> float:
+    return next(value for at_ms, value in reversed(rate.steps) if at_ms <= now_ms)
+
+
+def grown_racks(topic: Topic, partitions: int) -> tuple[tuple[str, ...], ...] | None:
+    """New partitions continue the pattern of the old ones."""
+    if topic.racks is None:
+        return None
+    racks = tuple(topic.racks)
+    return tuple(tuple(racks[index % len(racks)]) for index in range(partitions))
