@@ -49,8 +49,11 @@ class Ranked:
     failed_processes: int
     """In all runs together."""
     broken: tuple[Sample, ...]
+    assignment_cpu_ms: Interval | None = None
+    """Of the leaders' assignments, where it was measured."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, *, measured: bool = True) -> dict[str, Any]:
+        cpu = {"assignment_cpu_ms": self.assignment_cpu_ms.to_json()} if measured and self.assignment_cpu_ms else {}
         return {
             "strategy": self.strategy,
             "rank": self.rank,
@@ -60,6 +63,7 @@ class Ranked:
             "failed_processes": self.failed_processes,
             "broken": [sample.to_json() for sample in self.broken],
             "costs": {name: interval.to_json() for name, interval in self.costs.items()},
+            **cpu,
         }
 
 
@@ -133,6 +137,7 @@ class Comparison:
         samples = self.by_strategy[strategy].values()
         rows = [one.costs for one in samples if one.costs is not None]
         scores = list(self.scores[strategy].values())
+        cpu_ms = [one.assignment_cpu_ms for one in samples if one.assignment_cpu_ms is not None]
         against = None
         if rank is not None and self.reference is not None and strategy != self.reference:
             against = self.difference(strategy, self.reference)
@@ -145,6 +150,7 @@ class Comparison:
             wins=self.wins(strategy) if rank is not None else 0.0,
             failed_processes=sum(row["failed_processes"] for row in rows),
             broken=tuple(one for one in samples if one.broken is not None),
+            assignment_cpu_ms=median_interval(cpu_ms) if cpu_ms else None,
         )
 
     @cached_property
@@ -161,8 +167,8 @@ class Comparison:
                 distance[seed] += abs(2 * place - len(ordered) + 1)
         return min(self.seeds, key=lambda seed: (distance[seed], seed))
 
-    def to_json(self) -> dict[str, Any]:
-        """Everything, so that it can be ranked anew by whoever reads it (saved.py)."""
+    def to_json(self, *, measured: bool = True) -> dict[str, Any]:
+        """Everything, so that it can be ranked anew by whoever reads it (saved_runs.py)."""
         from harness.scenario.writing import scenario_json
 
         return {
@@ -173,8 +179,8 @@ class Comparison:
             "reference": self.reference,
             "typical_seed": self.typical_seed,
             "notes": list(self.notes),
-            "ranking": [one.to_json() for one in self.ranking],
-            "runs": [sample.to_json() for sample in self.samples],
+            "ranking": [one.to_json(measured=measured) for one in self.ranking],
+            "runs": [sample.to_json(measured=measured) for sample in self.samples],
             "description": scenario_json(self.scenario),
         }
 

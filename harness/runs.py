@@ -17,7 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from assignors.interface import AssignorError
@@ -47,13 +47,17 @@ class Sample:
     broken: str | None = None
     """Which invariant, or what was raised."""
     broken_at_ms: int | None = None
+    assignment_cpu_ms: float | None = field(default=None, compare=False)
+    """Of the leaders' assignments, where there are leaders: measured on this machine, and so the one figure that is not
+    the same each time."""
 
-    def to_json(self) -> dict[str, Any]:
-        """A flat row."""
+    def to_json(self, *, measured: bool = True) -> dict[str, Any]:
+        """A flat row. Without what is measured it is the same each time."""
         row: dict[str, Any] = {"strategy": self.strategy, "seed": self.seed}
         if self.broken is not None:
             return {**row, "broken": self.broken, "broken_at_ms": self.broken_at_ms}
-        return {**row, **(self.costs or {})}
+        cpu = {"assignment_cpu_ms": self.assignment_cpu_ms} if measured and self.assignment_cpu_ms is not None else {}
+        return {**row, **(self.costs or {}), **cpu}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,6 @@ class Watched:
     kafkas_own: str | None = None
     """Why it may have broken in Kafka, too."""
     assignment_cpu_ms: float | None = None
-    """Measured: the one figure that is not the same each time."""
 
 
 def watched_run(
@@ -98,7 +101,8 @@ def watched_run(
         run = simulate(scenario, strategy, seed, until_ms=until_ms, watch=take)
     except Broken as error:
         return Watched(facts, meter.finish(), error, kafkas_own(scenario, strategy, error))
-    return Watched(facts, meter.finish(), None, assignment_cpu_ms=round(run.assignment_cpu_s * 1_000, 1))
+    cpu_ms = round(run.assignment_cpu_s * 1_000, 1) if run.assignment_cpu_s else None
+    return Watched(facts, meter.finish(), None, assignment_cpu_ms=cpu_ms)
 
 
 def sample(scenario: Scenario, strategy: str, seed: int) -> Sample:
@@ -112,7 +116,7 @@ def sample(scenario: Scenario, strategy: str, seed: int) -> Sample:
     if run.broken is not None:
         why = f"; Kafka's own, perhaps: {run.kafkas_own}" if run.kafkas_own else ""
         return Sample(strategy=strategy, seed=seed, broken=f"{run.broken}{why}", broken_at_ms=run.broken.now_ms)
-    return Sample(strategy=strategy, seed=seed, costs=run.costs.row())
+    return Sample(strategy=strategy, seed=seed, costs=run.costs.row(), assignment_cpu_ms=run.assignment_cpu_ms)
 
 
 def run_all(

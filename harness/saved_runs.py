@@ -55,7 +55,9 @@ def read_run(data: Any, path: str) -> Sample:
             strategy=strategy, seed=seed, broken=str(row["broken"]), broken_at_ms=at_ms if type(at_ms) is int else None
         )
     costs = {name: number(row.get(name), at(path, name)) for name in NAMES}
-    return Sample(strategy=strategy, seed=seed, costs=costs)
+    cpu_ms = row.get("assignment_cpu_ms")
+    measured = None if cpu_ms is None else number(cpu_ms, at(path, "assignment_cpu_ms"))
+    return Sample(strategy=strategy, seed=seed, costs=costs, assignment_cpu_ms=measured)
 
 
 def number(value: Any, path: str) -> float:

@@ -54,7 +54,7 @@ class Advised:
             "sureness": self.sureness,
             "notes": self.notes,
             "evidence": self.evidence and self.evidence.to_json(),
-            "comparison": self.comparison.to_json(),
+            "comparison": self.comparison.to_json(measured=False),
         }
 
 

@@ -133,6 +133,10 @@ def costs_table(comparison: Comparison) -> str:
         rows.append(
             f'<tr><th scope="row" title="{escape(words.explanation)}">{escape(words.title)}{unit}</th>{cells}</tr>'
         )
+    if any(one.assignment_cpu_ms for one in comparison.ranking):
+        cells = "".join(f"<td>{with_interval(one.assignment_cpu_ms)}</td>" for one in comparison.ranking)
+        why = "What the group leaders' assignments took on the machine that made this; a broker's are not among them."
+        rows.append(f'<tr><th scope="row" title="{why}">Leaders\' CPU <small>ms here</small></th>{cells}</tr>')
     return (
         '<div class="scroll" tabindex="0" role="region" aria-label="All costs of all strategies">'
         f'<table><thead><tr><th scope="col" class="left">Cost</th>{heads}</tr></thead>'

@@ -68,18 +68,29 @@ def test_every_strategy_meets_the_same_seeds(compared: Comparison) -> None:
 
 def test_other_processes_give_the_same_bytes_as_this_one(scenario: Scenario, compared: Comparison) -> None:
     spread = compare(scenario, THREE, range(1, 7), jobs=2)
-    assert json.dumps(spread.to_json()) == json.dumps(compared.to_json())
+    assert json.dumps(spread.to_json(measured=False)) == json.dumps(compared.to_json(measured=False))
 
 
 def test_another_hash_seed_gives_the_same_bytes(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "api.cli", "compare", write(tmp_path), "--seeds", "2", "--json"]
-    outputs = {
+    outputs = [
         subprocess.run(
             command, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True, timeout=120
         ).stdout
         for seed in ("1", "2")
-    }
-    assert len(outputs) == 1
+    ]
+    first, second = (read_comparison(json.loads(one)).to_json(measured=False) for one in outputs)
+    assert json.dumps(first) == json.dumps(second)
+
+
+def test_a_row_has_what_the_leaders_assignments_took_where_there_are_leaders(compared: Comparison) -> None:
+    data = compared.to_json()
+    took = {run["strategy"]: run.get("assignment_cpu_ms") for run in data["runs"]}
+    assert took["classic/range"] > 0
+    assert took["consumer/uniform"] is None  # the broker assigns
+    ranked = {one["strategy"]: one.get("assignment_cpu_ms") for one in data["ranking"]}
+    assert ranked["classic/range"]["low"] <= ranked["classic/range"]["median"] <= ranked["classic/range"]["high"]
+    assert "assignment_cpu_ms" not in json.dumps(compared.to_json(measured=False))
 
 
 def test_differences_are_taken_seed_by_seed(compared: Comparison) -> None:
@@ -146,6 +157,7 @@ def test_a_saved_comparison_reads_back_as_the_same(compared: Comparison) -> None
         (lambda data: data["runs"].pop(), "runs: there must be one run for each strategy and seed"),
         (lambda data: data["runs"][0].update(moved="x"), "runs[0].moved: expected a number, got 'x'"),
         (lambda data: data["runs"][0].update(moved=10**400), "runs[0].moved: must be between 0 and 1e+18, got 1000"),
+        (lambda data: data["runs"][0].update(assignment_cpu_ms="x"), "runs[0].assignment_cpu_ms: expected a number"),
         (lambda data: data["runs"][0].update(moved=-1), "runs[0].moved: must be between 0 and 1e+18, got -1"),
         (lambda data: data["weights"].update(moved=10**400), "weights.moved: moved needs a number from 0"),
         (lambda data: data["runs"][0].pop("seed"), "runs[0]: needs a strategy and a seed"),
