@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from api.answers.simulate import simulate_once
-from api.terminal import check_place, console, print_json, read_input, share_text, write_file
+from api.terminal import check_place, console, print_json, progress_bar, read_input, share_text, write_file
 from assignors.json_contract import ContractError
 
 if TYPE_CHECKING:
     from harness.runs import Watched
     from harness.scenario.model import Scenario
+    from harness.sim.trace import Fact
     from harness.timelines import Timelines
 
 VIEWS = ("ownership", "costs", "events", "cpu")
+BAR_AFTER_S = 1.0
 LANE = 72
 """Characters of a lane: each is one stretch of time."""
 MOST_LANES = 40
@@ -48,7 +51,8 @@ def simulate_command(
     check_place(trace)
     views = checked_views(show)
     scenario = parse_scenario(decode_document(read_input(file)))
-    done = simulate_once(scenario, strategy=strategy, seed=seed, until=until)
+    with progress_bar(f"{scenario.name}, virtual seconds", scenario.duration_ms // 1_000) as progress:
+        done = simulate_once(scenario, strategy=strategy, seed=seed, until=until, watch=watcher(progress))
     run, drawn, chosen = done.run, done.drawn, done.strategy
     if trace is not None:
         write_file(trace, "".join(f"{line}\n" for line in lines(run.facts)))
@@ -63,6 +67,19 @@ def simulate_command(
         why = f"Kafka's own, perhaps: {run.kafkas_own}\n" if run.kafkas_own else ""
         sys.stderr.write(f"broken: {run.broken}, seed {seed}\n{why}again: {again}\n")
     return run.broken is None
+
+
+def watcher(progress: Callable[[int], None] | None) -> Callable[[Fact], None] | None:
+    """Most runs are over in a moment: only one that takes longer has a bar."""
+    if progress is None:
+        return None
+    begins = time.monotonic() + BAR_AFTER_S
+
+    def watch(fact: Fact) -> None:
+        if fact["fact"] == "lag" and time.monotonic() > begins:
+            progress(fact["t"] // 1_000)
+
+    return watch
 
 
 def checked_views(show: Sequence[str] | None) -> tuple[str, ...]:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from api.answers.simulate import simulate_once
+from api.commands import simulate
 from harness import runs
+from harness.scenario.reading import parse_scenario
 from harness.sim.invariants import Broken
 from tests.api.conftest import Run, run  # noqa: F401 - the fixture
 from tests.harness.small_scenarios import RESTART, write
@@ -35,6 +38,17 @@ def test_costs_events_and_ownership_without_a_choice(run: Run, tmp_path: Path) -
     assert answer["costs"]["requests"] > 0
     assert {"at_ms": 40_000, "kind": "event", "what": "restart consumer-2"} in answer["events"]
     assert answer["broken"] is None
+
+
+def test_a_run_that_takes_a_while_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    quick: list[int] = []
+    simulate_once(parse_scenario(RESTART), strategy="range", watch=simulate.watcher(quick.append))
+    monkeypatch.setattr(simulate, "BAR_AFTER_S", -1.0)
+    simulate_once(parse_scenario(RESTART), strategy="range", watch=simulate.watcher(seen.append))
+    assert seen == sorted(seen)
+    assert (seen[0], seen[-1]) == (0, 120)
+    assert quick == []  # over before anybody wonders
 
 
 def test_people_get_lanes_a_table_and_what_happened(run: Run, tmp_path: Path) -> None:  # noqa: F811
