@@ -8,12 +8,12 @@ Reference  SubscriptionState and ConsumerCoordinator.MetadataSnapshot in Apache 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from assignors.model import Topic
+from protocol_v1.regex import compile_regex
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
@@ -35,7 +35,7 @@ class Subscribed:
     rack: str | None = None
     exclude_internal_topics: bool = True
     topics: frozenset[str] = frozenset()
-    pattern: re.Pattern[str] | None = None
+    pattern: Callable[[str], bool] | None = None
     joined: frozenset[str] | None = None
     """The topics of the last JoinGroup."""
     group: frozenset[str] = frozenset()
@@ -53,7 +53,7 @@ class Subscribed:
         return bool(self.topics) or self.pattern is not None
 
     def subscribe(self, topics: Iterable[str], pattern: str | None) -> None:
-        self.pattern = None if pattern is None else re.compile(pattern)
+        self.pattern = None if pattern is None else compile_regex(pattern)
         self.topics = frozenset(topics)
         if self.pattern is not None:
             self.topics = self.matching()
@@ -69,7 +69,7 @@ class Subscribed:
         if self.pattern is None:
             return topic in self.topics
         hidden = self.exclude_internal_topics and topic in INTERNAL_TOPICS
-        return not hidden and self.pattern.fullmatch(topic) is not None
+        return not hidden and self.pattern(topic)
 
     def watched(self) -> frozenset[str]:
         return self.group | self.topics

@@ -17,11 +17,11 @@ from enum import Enum
 
 from protocol_v1.effects import TimerKey
 from protocol_v1.errors import Error
+from protocol_v1.regex import compile_regex
+from protocol_v1.regex_program import BadRegex
 from protocol_v2.fencing import Refused
 from protocol_v2.group import ConsumerGroup, RefreshDeadline, tally
 from protocol_v2.records import ConsumerGroupMetadata, ConsumerGroupRegularExpression, GroupMetadata, GroupRecord
-from protocol_v2.regex import compile_regex
-from protocol_v2.regex_program import BadRegex
 from protocol_v2.shard import Turn, ignore
 from protocol_v2.states import Event
 from protocol_v2.subscription_type import Subscriptions

@@ -15,7 +15,7 @@ from typing import Any
 
 from protocol_v1.consumer_protocol import decode_subscription
 from protocol_v1.errors import MalformedBytes
-from protocol_v2.regex import compile_regex
+from protocol_v1.regex import compile_regex
 
 CONSUMER_GROUP_DESCRIBE = 69
 

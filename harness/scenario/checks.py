@@ -33,8 +33,8 @@ from harness.scenario.topic_form import MAX_PARTITIONS
 from harness.units import duration_text, quoted
 from protocol_v1.config import CoordinatorConfig
 from protocol_v1.member_config import MemberConfig
-from protocol_v2.regex import compile_regex
-from protocol_v2.regex_program import BadRegex
+from protocol_v1.regex import compile_regex
+from protocol_v1.regex_program import BadRegex
 
 HEARTBEAT, SESSION = "heartbeat.interval.ms", "session.timeout.ms"
 PLAIN = re.compile(r"[\w.~-]{1,80}")

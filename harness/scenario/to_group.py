@@ -5,7 +5,7 @@ from __future__ import annotations
 from assignors.model import Group, Member, Topic
 from harness.scenario.model import MemberSpec, Scenario, TopicSpec
 from harness.scenario.timeline import late_starters
-from protocol_v2.regex import compile_regex
+from protocol_v1.regex import compile_regex
 
 
 def group_of(scenario: Scenario) -> Group:

@@ -7,7 +7,6 @@ Start at   World.run
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from harness.sim.process import Process
 from harness.sim.records import RECORD, Reader, Records, Stream, per_ms
 from harness.sim.rest import Rest
 from harness.sim.sizes import offset_commit_bytes
+from harness.sim.timeline import Lasting
 from harness.sim.trace import Fact, Trace, by_topic, offsets_by_topic
 from protocol_v1.effects import TimerKey
 from protocol_v1.effects.member import MetadataChanged, TopicPartition
@@ -31,6 +31,7 @@ from protocol_v1.member import POLL
 from protocol_v1.member import Member as ClassicMember
 from protocol_v1.messages import Request
 from protocol_v1.records import OffsetCommit
+from protocol_v1.regex import compile_regex
 from protocol_v2.config import CoordinatorConfig
 from protocol_v2.topics import numbered_id
 
@@ -152,6 +153,9 @@ class World:
         self.wanted: list[str] = []
         self.removed: set[int] = set()
         self.starting: dict[str, int] = {}
+        self.lasting: Lasting = {}
+        self.down_until_ms = 0
+        """The coordinator's broker, if it is down."""
         self.timeline_over_ms = 0
         """When the timeline, or a step of it, last did something."""
         self.held_up_until_ms = 0
@@ -207,11 +211,9 @@ class World:
 
     def tell_wanted(self) -> None:
         subscribed = set(self.subscribed.values())
-        wanted = [
-            topic
-            for topic in sorted(self.topics)
-            if any(topic in names or (pattern and re.fullmatch(pattern, topic)) for names, pattern in subscribed)
-        ]
+        matches = [compile_regex(pattern) for _, pattern in subscribed if pattern is not None]
+        named = {topic for names, _ in subscribed for topic in names}
+        wanted = [topic for topic in sorted(self.topics) if topic in named or any(fits(topic) for fits in matches)]
         if wanted != self.wanted:
             self.wanted = wanted
             self.trace.tell(self.kernel.now_ms, "wanted", topics=wanted)
@@ -281,10 +283,7 @@ class World:
         self.kernel.after(BEGIN_AGAIN_MS, self.begin_again, process)
 
     def rate_of(self, spec: TopicSpec, index: int, now_ms: int) -> int:
-        total = rate_at(spec.rate, now_ms)
-        if spec.weights is None or index >= len(spec.weights):
-            return per_ms(total / self.topics[spec.name].partitions)
-        return per_ms(total * spec.weights[index])
+        return per_ms(spec.rate_of(index, self.topics[spec.name].partitions, rate_at(spec.rate, now_ms)))
 
     def change_rates(self, name: str) -> None:
         if name not in self.topics:
@@ -336,7 +335,9 @@ class World:
             self.kernel.after(self.refresh_due_ms(process, self.scenario.metadata_max_age_ms), self.refresh, process)
 
     def refresh_due_ms(self, process: Process, every_ms: int) -> int:
-        """Every fetch of metadata begins the age anew, so when the next one is due has no pattern."""
+        """Every fetch of metadata begins the age anew, so when the next one is due has no pattern. An age of 0 is over
+        with every poll, of which virtual time has one a millisecond at the most."""
+        every_ms = max(every_ms, 1)
         phase_ms = Random(f"{self.seed} {process.name} {process.started_ms}").randrange(every_ms)
         return every_ms - (self.kernel.now_ms + phase_ms) % every_ms
 
@@ -482,6 +483,10 @@ class World:
     # The coordinator's broker
 
     def fail_over(self, down_ms: int) -> None:
+        self.down_until_ms = max(self.down_until_ms, self.kernel.now_ms + down_ms)
+        self.kernel.after(down_ms, self.come_back)
+        if self.broker.coordinator is None:
+            return
         for process in self.processes.values():
             process.hand_commits.before_silence()
         self.broker.die()
@@ -489,17 +494,20 @@ class World:
         self.trace.tell(self.kernel.now_ms, "coordinator", **{"is": "down"})
         for process in list(self.processes.values()):
             process.lose_connection()
-        self.kernel.after(down_ms, self.come_back)
 
     def come_back(self) -> None:
+        """Unless another broker has died meanwhile, or the group has been loaded at this very moment."""
+        if self.kernel.now_ms < self.down_until_ms or self.broker.coordinator is not None:
+            return
         self.broker.start()
         self.disturbed()
         self.trace.tell(self.kernel.now_ms, "coordinator", **{"is": "up"})
 
-    def isolate(self, name: str, for_ms: int) -> None:
-        process = self.processes[name]
-        self.wire.cut_off(process)
-        self.kernel.after(for_ms, self.wire.reconnect, process)
+    def cut_off(self, name: str) -> None:
+        self.wire.cut_off(self.processes[name])
+
+    def reconnect(self, name: str) -> None:
+        self.wire.reconnect(self.processes[name])
 
     def disturbed(self) -> None:
         self.rest.disturbed_at_ms = self.kernel.now_ms

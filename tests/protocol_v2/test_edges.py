@@ -7,6 +7,7 @@ import pytest
 from protocol_v1 import messages as v1
 from protocol_v1.effects import Append, Reply, SetTimer
 from protocol_v1.errors import Error, InvariantBroken, MalformedBytes
+from protocol_v1.regex import compile_regex
 from protocol_v2.classic_side import ClassicGroupImage, NoClassicGroups, NoCodec
 from protocol_v2.config import CoordinatorConfig
 from protocol_v2.coordinator import Coordinator, Status, at_once
@@ -19,7 +20,6 @@ from protocol_v2.messages import (
     ConsumerGroupHeartbeatRequest,
     IncrementalAlterConfigsRequest,
 )
-from protocol_v2.regex import compile_regex
 from protocol_v2.values import GONE, CurrentAssignment, MemberMetadata, Target
 
 PARTITION = v1.OffsetCommitRequestPartition(partition_index=0, committed_offset=3)
