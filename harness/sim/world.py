@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
 from assignors.model import Topic
 from harness.scenario.model import Callbacks, DeleteTopic, MemberSpec, Poison, Rate, Scenario, TopicSpec
@@ -23,7 +23,7 @@ from harness.sim.process import Process
 from harness.sim.records import RECORD, Reader, Records, Stream, per_ms
 from harness.sim.rest import Rest
 from harness.sim.sizes import offset_commit_bytes
-from harness.sim.timeline import Lasting
+from harness.sim.timeline import Lasting, place
 from harness.sim.trace import Fact, Trace, by_topic, offsets_by_topic
 from protocol_v1.effects import TimerKey
 from protocol_v1.effects.member import MetadataChanged, TopicPartition
@@ -45,6 +45,9 @@ ASKS_FOR_MISSING_MS = 1_000
 """How often a client asks for a topic that it subscribes to and that does not exist: retry.backoff.max.ms."""
 SAMPLES = 400
 """Points of the lag curve, however long the run is."""
+
+Subscription: TypeAlias = tuple[frozenset[str], str | None]
+"""The names, and the pattern."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,8 +151,8 @@ class World:
         """Of the leaders; measured, so it is not a part of the trace."""
         self.starts = 0
         """Processes, again and again."""
-        self.subscribed: dict[str, tuple[frozenset[str], str | None]] = {}
-        """By member, the names and the pattern."""
+        self.subscribed: dict[str, Subscription] = {}
+        """By member."""
         self.wanted: list[str] = []
         self.removed: set[int] = set()
         self.starting: dict[str, int] = {}
@@ -190,6 +193,8 @@ class World:
             if not process.paused and not process.cut_off and not process.stopping
             for topic in process.machine.subscribed_topics
         }
+        comes_back = {self.subscribed[place(name)] for name in self.starting if place(name) in self.subscribed}
+        subscribed.update(self.topics_of(comes_back))  # of who fails again and again, too
         unread = [tp for tp, stream in self.records.streams.items() if not stream.readers and tp[0] in subscribed]
         for process in self.processes.values():
             process.hand_commits.before_silence()
@@ -206,17 +211,19 @@ class World:
 
     def wants(self, name: str, topics: Sequence[str], pattern: str | None) -> None:
         """What a process subscribes to, or the one that has its place after a surge: it is wanted beyond its end."""
-        self.subscribed[name.partition("~")[0]] = (frozenset(topics), pattern)
+        self.subscribed[place(name)] = (frozenset(topics), pattern)
         self.tell_wanted()
 
     def tell_wanted(self) -> None:
-        subscribed = set(self.subscribed.values())
-        matches = [compile_regex(pattern) for _, pattern in subscribed if pattern is not None]
-        named = {topic for names, _ in subscribed for topic in names}
-        wanted = [topic for topic in sorted(self.topics) if topic in named or any(fits(topic) for fits in matches)]
+        wanted = self.topics_of(set(self.subscribed.values()))
         if wanted != self.wanted:
             self.wanted = wanted
             self.trace.tell(self.kernel.now_ms, "wanted", topics=wanted)
+
+    def topics_of(self, subscribed: Set[Subscription]) -> list[str]:
+        matches = [compile_regex(pattern) for _, pattern in subscribed if pattern is not None]
+        named = {topic for names, _ in subscribed for topic in names}
+        return [topic for topic in sorted(self.topics) if topic in named or any(fits(topic) for fits in matches)]
 
     def settling_ms(self) -> int | None:
         """How long a group may take to come to rest after the last trouble: somebody's silence is noticed, others are

@@ -381,3 +381,13 @@ def test_metadata_that_is_never_young_enough_is_fetched_at_once() -> None:
     grows = {"at": "60s", "add partitions": {"topic": "orders", "to": 8}}
     facts = facts_of([grows], client={"metadata.max.age.ms": 0})
     assert min(fact["t"] for fact in facts if fact["fact"] == "reads" and fact["t"] > 60_000) < 70_000
+
+
+def test_time_after_everybody_has_left_is_free_in_both_protocols() -> None:
+    for strategy in ("classic/range", "consumer/uniform", "consumer/uniform+static"):
+        scenarios = [parse_scenario({**RESTART, "duration": one, "timeline": STOP_ALL}) for one in ("1h", "24h")]
+        hour, day = (simulate(scenario, strategy, 1).events for scenario in scenarios)
+        assert day == hour
+
+
+STOP_ALL = [{"at": "40s", "stop": "consumer"}]
