@@ -78,6 +78,15 @@ def load_assignor(strategy: Strategy, path: str = "strategy") -> Assignor:
     return cast(Assignor, getattr(importlib.import_module(module), name)())
 
 
+def load_named(strategy: Strategy, path: str = "strategy") -> Assignor:
+    """For a group, whose members list their assignors by name; who only asks for an assignment needs none."""
+    assignor = load_assignor(strategy, path)
+    name = getattr(assignor, "name", None)
+    if not isinstance(name, str) or not name:
+        raise ContractError(path, f"{strategy.assignor} has no name: members of a group list their assignors by it")
+    return assignor
+
+
 def load_custom(target: str, path: str = "strategy") -> Assignor:
     """An instance of `package.module:Class`, or one line on why there is none."""
     if not _custom_allowed:

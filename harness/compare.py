@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from assignors.json_contract import ContractError
-from assignors.strategies import load_assignor
+from assignors.strategies import load_named
 from harness.intervals import Interval, confidence_of, median_interval
 from harness.runs import Progress, Sample, run_all
 from harness.scenario.model import Scenario
@@ -233,7 +233,7 @@ def checked_strategies(strategies: Sequence[str], path: str = "--strategies") ->
     found: list[str] = []
     for text in strategies:
         for strategy in parse_strategies(text, path):
-            load_assignor(strategy, path)
+            load_named(strategy, path)
         name = normal_strategy(text, path)
         if name in found:
             raise ContractError(path, f"{name} stands twice")

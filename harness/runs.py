@@ -17,6 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -34,6 +35,8 @@ Progress = Callable[[int], None]
 
 NOT_KEPT = "durable"
 """The one kind of fact that is only whispered: a trace does not hold it, unless it broke an invariant."""
+
+ENDED_BY_ITSELF = "a run's process ended before the run did: an assignor that calls os._exit(), or no memory left"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,12 +158,14 @@ def spread(
         for done, future in enumerate(as_completed(futures), start=1):
             future.result()
             told(done)
-    except BaseException:
+    except BaseException as error:
         # Not `with pool`: its end would wait for every run that was asked for.
         pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - before:
             child.terminate()
             child.join()
+        if isinstance(error, BrokenProcessPool):
+            raise AssignorError(ENDED_BY_ITSELF, path="strategies") from None
         raise
     pool.shutdown()
     return [future.result() for future in futures]

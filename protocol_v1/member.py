@@ -55,7 +55,7 @@ from protocol_v1.member_leave import close, closed_if_done, unsubscribe
 from protocol_v1.member_memory import Generation, MemberMemory, MemberTurn, Sent, SyncCommit
 from protocol_v1.member_offsets import drive_sync_commit, fetch_offsets, on_offset_commit, on_offset_fetch
 from protocol_v1.member_states import STABLE, MemberState
-from protocol_v1.member_subscription import Subscribed
+from protocol_v1.member_subscription import Matches, Subscribed, pythons_own
 from protocol_v1.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -101,14 +101,18 @@ class Member:
         assignors: Sequence[Assignor],
         topics: Iterable[str] = (),
         pattern: str | None = None,
+        engine: Callable[[str], Matches] = pythons_own,
         jitter: Callable[[], float] | None = None,
     ) -> None:
-        """`jitter` draws what Kafka's back-offs are multiplied by, between 0.8 and 1.2; by default they are exact."""
+        """`engine` makes of a pattern what matches names. `jitter` draws what Kafka's back-offs are multiplied by,
+        between 0.8 and 1.2; by default they are exact."""
         config = config or MemberConfig()
         by_name = {assignor.name: assignor for assignor in assignors}
         if len(by_name) < len(assignors):
             raise ValueError("two assignors have the same name")
-        subscribed = Subscribed(rack=config.client_rack, exclude_internal_topics=config.exclude_internal_topics)
+        subscribed = Subscribed(
+            rack=config.client_rack, exclude_internal_topics=config.exclude_internal_topics, engine=engine
+        )
         subscribed.subscribe(topics, pattern)
         self.memory = MemberMemory(
             config=config,

@@ -9,12 +9,13 @@ Reference  SubscriptionState and ConsumerCoordinator.MetadataSnapshot in Apache 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from assignors.model import Topic
 
+Matches: TypeAlias = Callable[[str], bool]
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
 
@@ -30,12 +31,19 @@ class Snapshot(NamedTuple):
 NOTHING_SEEN = Snapshot(0, {})
 
 
+def pythons_own(pattern: str) -> Matches:
+    fullmatch = re.compile(pattern).fullmatch
+    return lambda topic: fullmatch(topic) is not None
+
+
 @dataclass(slots=True, kw_only=True)
 class Subscribed:
     rack: str | None = None
     exclude_internal_topics: bool = True
+    engine: Callable[[str], Matches] = pythons_own
+    """Of patterns: Java's clients have one of their own."""
     topics: frozenset[str] = frozenset()
-    pattern: re.Pattern[str] | None = None
+    pattern: Matches | None = None
     joined: frozenset[str] | None = None
     """The topics of the last JoinGroup."""
     group: frozenset[str] = frozenset()
@@ -53,7 +61,7 @@ class Subscribed:
         return bool(self.topics) or self.pattern is not None
 
     def subscribe(self, topics: Iterable[str], pattern: str | None) -> None:
-        self.pattern = None if pattern is None else re.compile(pattern)
+        self.pattern = None if pattern is None else self.engine(pattern)
         self.topics = frozenset(topics)
         if self.pattern is not None:
             self.topics = self.matching()
@@ -69,7 +77,7 @@ class Subscribed:
         if self.pattern is None:
             return topic in self.topics
         hidden = self.exclude_internal_topics and topic in INTERNAL_TOPICS
-        return not hidden and self.pattern.fullmatch(topic) is not None
+        return not hidden and self.pattern(topic)
 
     def watched(self) -> frozenset[str]:
         return self.group | self.topics

@@ -8,11 +8,11 @@ Reference  SubscriptionState and ApplicationEventProcessor in Apache Kafka 4.3.1
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from assignors.model import Topic
+from protocol_v2.regex import compile_regex
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 
@@ -21,7 +21,7 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 class Subscribed:
     exclude_internal_topics: bool = True
     topics: frozenset[str] = frozenset()
-    pattern: re.Pattern[str] | None = None
+    pattern: Callable[[str], bool] | None = None
     regex: str | None = None
     updated: bool = False
     """Something was subscribed to since the last poll()."""
@@ -37,7 +37,7 @@ class Subscribed:
     def subscribe(self, topics: Iterable[str], pattern: str | None, regex: str | None) -> None:
         """One of the three; who gives none of them unsubscribes, which is not for here."""
         self.regex = regex
-        self.pattern = None if pattern is None else re.compile(pattern)
+        self.pattern = None if pattern is None else compile_regex(pattern)
         self.topics = frozenset(topics) if regex is None else frozenset()
         self.updated = True
         if self.pattern is not None:
@@ -53,7 +53,7 @@ class Subscribed:
     def accepts(self, topic: str) -> bool:
         assert self.pattern is not None
         hidden = self.exclude_internal_topics and topic in INTERNAL_TOPICS
-        return not hidden and self.pattern.fullmatch(topic) is not None
+        return not hidden and self.pattern(topic)
 
     def metadata_came(self, topics: Mapping[str, Topic]) -> None:
         self.cluster = topics

@@ -2,7 +2,10 @@
 
 Given      an expression
 Returns    a function that says whether a whole topic name matches; BadRegex where RE2 would not compile it
-Why        Python's own engine takes what RE2 refuses, and an expression with nested repeats could keep it busy for ever
+Why        Python's own engine takes what RE2 refuses, refuses what RE2 and Java take (Unicode classes, quoting), and an
+           expression with nested repeats could keep it busy for ever
+Members    match their patterns with it, too, where the simulator hands it to them, though Java's clients have an
+           engine of their own that takes more
 Way        parsed into pieces here, written and run as a program in regex_program.py
 Left out   Unicode classes beyond those that topic names can tell apart (letters, digits, punctuation)
 Start at   compile_regex
@@ -38,7 +41,7 @@ def compile_regex(regex: str) -> Callable[[str], bool]:
     piece = Parser(regex).parse()
     program = Program()
     start = piece(program, program.add(Match()))
-    return lambda text: run(program, start, text)
+    return lru_cache(maxsize=4096)(lambda text: run(program, start, text))
 
 
 def is_space(letter: str) -> bool:

@@ -19,6 +19,7 @@ from assignors.server_groups import is_homogeneous as are_alike
 from assignors.server_range import ServerRangeAssignor
 from assignors.server_uniform import UniformAssignor, assign_homogeneous
 from assignors.server_uniform_mixed import Move, assign_heterogeneous
+from assignors.strategies import run_assignor
 from assignors.subscribers import static_members_first
 from protocol_v1.light import light
 
@@ -52,4 +53,4 @@ def assigned(assignor: Any, group: Group, *, homogeneous: bool, moves: list[Move
         group = group.with_members(
             {each: replace(member, topics=first.topics) for each, member in group.members.items()}
         )
-    return assignor.assign(group)
+    return run_assignor(assignor, group)

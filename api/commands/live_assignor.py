@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from api.terminal import BadInput, console
 from assignors.json_contract import ContractError
-from assignors.strategies import Strategy, load_assignor, parse_strategy
+from assignors.strategies import Strategy, load_named, parse_strategy
 
 if TYPE_CHECKING:
     from harness.wire.live_members import Change, GroupPlan
@@ -58,7 +58,7 @@ def strategy_of(text: str) -> Strategy:
     strategy = parse_strategy(name, "--assignor")
     if strategy.protocol == "consumer" and strategy.is_custom:
         raise ContractError("--assignor", "the broker assigns in consumer groups: a custom assignor needs classic")
-    load_assignor(strategy, "--assignor")
+    load_named(strategy, "--assignor")
     return strategy
 
 

@@ -142,6 +142,8 @@ class Actor:
         self.child.signal(signal.SIGKILL)
 
     def pause(self) -> None:
+        if self.paused:
+            return
         self.paused = True
         self.process("paused")
         self.child.signal(signal.SIGSTOP)

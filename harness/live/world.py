@@ -21,7 +21,7 @@ from harness.live.settings import client_settings, is_incremental
 from harness.scenario.model import MemberSpec, Scenario, TopicSpec
 from harness.sim.catalogue import rate_at
 from harness.sim.parts import options
-from harness.sim.timeline import schedule
+from harness.sim.timeline import Lasting, schedule
 from harness.sim.trace import Fact, Trace, by_topic
 
 ADMIN_S = 30.0
@@ -64,6 +64,7 @@ class LiveWorld:
         self.specs: dict[str, TopicSpec] = {}
         self.timeline_over_ms = 0
         self.starting: dict[str, int] = {}
+        self.lasting: Lasting = {}
         self.written: list[tuple[int, Mapping[str, list[int]]]] = []
         """What the producer has told, and when."""
         self.troubles: list[str] = []
@@ -176,7 +177,10 @@ class LiveWorld:
     def disturbed(self) -> None:
         """Nothing leaps here."""
 
-    def isolate(self, name: str, for_ms: int) -> None:
+    def cut_off(self, name: str) -> None:
+        raise NotImplementedError("refused by check_live")
+
+    def reconnect(self, name: str) -> None:
         raise NotImplementedError("refused by check_live")
 
     # Topics and records
@@ -187,8 +191,7 @@ class LiveWorld:
 
     def rates_of(self, spec: TopicSpec, total: float) -> list[float]:
         count = self.topics[spec.name].partitions
-        weights = spec.weights or ()
-        return [total * weights[n] if n < len(weights) else total / count for n in range(count)]
+        return [spec.rate_of(n, count, total) for n in range(count)]
 
     def say_rates(self) -> None:
         self.producer.say({"rates": self.rates()})

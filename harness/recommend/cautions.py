@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from math import ceil
 
 from assignors.model import Group, Member, Topic
@@ -12,6 +11,7 @@ from harness.compare import Comparison
 from harness.recommend.migration import COOPERATIVE
 from harness.scenario.model import DeleteTopic, RollingRestart, Scenario, Slow
 from harness.scenario.strategy_lists import parse_strategies
+from harness.scenario.to_group import subscription
 from harness.sim.parts import options
 from harness.units import duration_text
 
@@ -125,7 +125,7 @@ def fetch_session_caution(scenario: Scenario, brokers: int, strategy: str) -> st
     from harness.fetch_sessions import predict, warning
 
     topics = {topic.name: Topic(topic.partitions) for topic in scenario.topics}
-    members = {member.name: Member(subscribed(member.topics, member.pattern, topics)) for member in scenario.members}
+    members = {member.name: Member(subscription(member, scenario)) for member in scenario.members}
     first = parse_strategies(strategy)[0]
     prediction = predict(
         [Group(topics, members)],
@@ -134,7 +134,3 @@ def fetch_session_caution(scenario: Scenario, brokers: int, strategy: str) -> st
         strategy=f"{first.protocol}/{first.assignor}",
     )
     return warning(prediction)
-
-
-def subscribed(topics: tuple[str, ...], pattern: str | None, known: Iterable[str]) -> tuple[str, ...]:
-    return topics if pattern is None else tuple(topic for topic in known if re.fullmatch(pattern, topic))

@@ -28,9 +28,15 @@ class TopicSpec:
     partitions: int
     rate: Rate = Rate()
     weights: tuple[float, ...] | None = None
-    """Each partition's part of the rate, adding up to 1; None: equal parts. Those added later get an equal part."""
+    """Each partition's part of the rate, adding up to 1; None: equal parts."""
     racks: tuple[tuple[str, ...], ...] | None = None
     """The racks of each partition's replicas."""
+
+    def rate_of(self, index: int, partitions: int, total: float) -> float:
+        """Once there are so many partitions: those added get an equal part, the others divide the rest as before."""
+        if self.weights is None or index >= len(self.weights):
+            return total / partitions
+        return total * self.weights[index] * (len(self.weights) / partitions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import Any, cast
 from assignors.model import Topic
 from assignors.server_range import ServerRangeAssignor
 from assignors.server_uniform import UniformAssignor
-from assignors.strategies import load_assignor
+from assignors.strategies import load_named
 from harness.both_protocols import both_protocols
 from harness.scenario.model import MemberSpec, RollingRestart, Scenario
 from harness.scenario.strategy_lists import parse_strategies
@@ -35,6 +35,7 @@ from protocol_v1.states import State
 from protocol_v2.group import ConsumerGroup
 from protocol_v2.member import Member as ConsumerMember
 from protocol_v2.member_config import MemberConfig as ConsumerConfig
+from protocol_v2.regex import compile_regex
 from protocol_v2.states import MemberState
 
 COMMIT_INTERVAL = "auto.commit.interval.ms"
@@ -67,9 +68,7 @@ class Strategies:
         later = [event.strategy for event in scenario.timeline if isinstance(event, RollingRestart) and event.strategy]
         offered = [one for text in (strategy, *later) for one in parse_strategies(text)]
         self.classic_only = all(one.protocol == "classic" for one in offered)
-        self.custom_of_the_broker = [
-            load_assignor(one) for one in offered if one.protocol == "consumer" and one.is_custom
-        ]
+        self.custom_of_the_broker = [load_named(one) for one in offered if one.protocol == "consumer" and one.is_custom]
 
     def build(self) -> Build:
         return Build(
@@ -105,13 +104,16 @@ class Strategies:
         whats: dict[str, Any] = {"topics": spec.topics, "pattern": spec.pattern, "jitter": self.jitter}
         machine: ClassicMember | ConsumerMember
         if chosen[0].protocol == "consumer":
-            remote = load_assignor(chosen[0]).name
+            remote = load_named(chosen[0]).name
             config = ConsumerConfig(**who, group_remote_assignor=remote, **fields(settings, SHARED_SETTINGS))
             machine = ConsumerMember(config, member_id=self.new_member_id(name), **whats)
         else:
-            assignors = [load_assignor(one) for one in chosen]
+            assignors = [load_named(one) for one in chosen]
             machine = ClassicMember(
-                ClassicConfig(**who, **fields(settings, CLASSIC_SETTINGS)), assignors=assignors, **whats
+                ClassicConfig(**who, **fields(settings, CLASSIC_SETTINGS)),
+                assignors=assignors,
+                engine=compile_regex,
+                **whats,
             )
         return cast(Machine, machine), instance_id
 
@@ -169,7 +171,9 @@ def stable_consumer(coordinator: Any, member_ids: Sequence[str], now_ms: int) ->
     group = group_in(coordinator)
     if not isinstance(group, ConsumerGroup):
         return stable_classic(coordinator, member_ids, now_ms)
-    if now_ms >= group.deadline.at_ms and member_ids:
+    if not member_ids:
+        return True  # only heartbeats would bring its epochs together, and only timers will come
+    if now_ms >= group.deadline.at_ms:
         return False
     epoch = group.group_epoch
     return group.assignment_epoch == epoch and all(

@@ -10,11 +10,10 @@ Start at   Catalogue.create, delete
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from itertools import count
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from assignors.model import Topic
 from harness.scenario.model import Rate, TopicSpec
@@ -22,6 +21,7 @@ from harness.sim.process import Process
 from harness.sim.records import Stream, per_ms
 from harness.sim.timeline import place
 from protocol_v1.effects.member import MetadataChanged
+from protocol_v2.regex import compile_regex
 from protocol_v2.topics import numbered_id
 
 if TYPE_CHECKING:
@@ -35,6 +35,10 @@ ASKS_FOR_MISSING_MS = 1_000
 """How often a client asks for a topic that it subscribes to and that does not exist: retry.backoff.max.ms."""
 
 
+Subscription: TypeAlias = tuple[frozenset[str], str | None]
+"""The names, and the pattern."""
+
+
 class Catalogue:
     def __init__(self, world: World) -> None:
         self.world = world
@@ -44,8 +48,8 @@ class Catalogue:
         self.created_again: dict[str, int] = {}
         """Topics of a name that another had before, and since when."""
         self.ids = count(FIRST_ID)
-        self.subscribed: dict[str, tuple[frozenset[str], str | None]] = {}
-        """By member, the names and the pattern."""
+        self.subscribed: dict[str, Subscription] = {}
+        """By member."""
         self.wanted: list[str] = []
 
     def create(self, spec: TopicSpec) -> None:
@@ -95,10 +99,7 @@ class Catalogue:
         self.world.kernel.after(BEGIN_AGAIN_MS, self.begin_again, process)
 
     def rate_of(self, spec: TopicSpec, index: int, now_ms: int) -> int:
-        total = rate_at(spec.rate, now_ms)
-        if spec.weights is None or index >= len(spec.weights):
-            return per_ms(total / self.topics[spec.name].partitions)
-        return per_ms(total * spec.weights[index])
+        return per_ms(spec.rate_of(index, self.topics[spec.name].partitions, rate_at(spec.rate, now_ms)))
 
     def change_rates(self, name: str) -> None:
         if name not in self.topics:
@@ -152,7 +153,9 @@ class Catalogue:
             )
 
     def refresh_due_ms(self, process: Process, every_ms: int) -> int:
-        """Every fetch of metadata begins the age anew, so when the next one is due has no pattern."""
+        """Every fetch of metadata begins the age anew, so when the next one is due has no pattern. An age of 0 is over
+        with every poll, of which virtual time has one a millisecond at the most."""
+        every_ms = max(every_ms, 1)
         phase_ms = Random(f"{self.world.seed} {process.name} {process.started_ms}").randrange(every_ms)
         return every_ms - (self.world.kernel.now_ms + phase_ms) % every_ms
 
@@ -178,15 +181,19 @@ class Catalogue:
         self.tell_wanted()
 
     def tell_wanted(self) -> None:
-        subscribed = set(self.subscribed.values())
-        wanted = [
-            topic
-            for topic in sorted(self.topics)
-            if any(topic in names or (pattern and re.fullmatch(pattern, topic)) for names, pattern in subscribed)
-        ]
+        wanted = self.topics_of(set(self.subscribed.values()))
         if wanted != self.wanted:
             self.wanted = wanted
             self.world.trace.tell(self.world.kernel.now_ms, "wanted", topics=wanted)
+
+    def wanted_by(self, names: Iterable[str]) -> list[str]:
+        """Also of who is not there."""
+        return self.topics_of({self.subscribed[place(name)] for name in names if place(name) in self.subscribed})
+
+    def topics_of(self, subscribed: Set[Subscription]) -> list[str]:
+        matches = [compile_regex(pattern) for _, pattern in subscribed if pattern is not None]
+        named = {topic for names, _ in subscribed for topic in names}
+        return [topic for topic in sorted(self.topics) if topic in named or any(fits(topic) for fits in matches)]
 
     def unwanted(self) -> list[Stream]:
         """Partitions of topics that nobody subscribes to: what is written there waits for nobody."""

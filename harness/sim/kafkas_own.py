@@ -7,16 +7,21 @@ Start at   kafkas_own
 
 from __future__ import annotations
 
+from assignors.interface import RebalanceProtocol, supported_protocols_of
+from assignors.strategies import load_assignor
 from harness.scenario.model import (
     AddPartitions,
     CreateTopic,
     DeleteTopic,
     Pause,
+    Restart,
     Resubscribe,
     RollingRestart,
     Scenario,
     Slow,
+    Start,
 )
+from harness.scenario.strategy_lists import parse_strategies
 from harness.sim.invariants import Broken
 
 CLOSE_MS = 30_000
@@ -68,17 +73,31 @@ def rebalances_for_ever(scenario: Scenario, strategy: str, found: Broken) -> boo
     return found.invariant == "convergence" and strategy.startswith("classic/sticky") and changes
 
 
+def never_gave_it_up(scenario: Scenario, strategy: str, found: Broken) -> bool:
+    """By reading: only who revokes asks for the second round of a cooperative rebalance (ConsumerCoordinator), and a
+    static member that comes back to a stable group is given what is stored for it, without a rebalance."""
+    classic = [one for one in parse_strategies(strategy) if one.protocol == "classic"]
+    cooperative = any(RebalanceProtocol.COOPERATIVE in supported_protocols_of(load_assignor(one)) for one in classic)
+    comes_back = any(isinstance(one, Restart | RollingRestart | Start) for one in scenario.timeline)
+    return found.invariant == "convergence" and cooperative and is_static(scenario, strategy) and comes_back
+
+
+def is_static(scenario: Scenario, strategy: str) -> bool:
+    return strategy.endswith("+static") or any(one.instance_id is not None for one in scenario.members)
+
+
 def stays_unseen(scenario: Scenario, strategy: str, found: Broken) -> bool:
     """ConsumerCoordinator.onLeaderElected: it looks only for what changes from then on."""
     changes = AddPartitions | CreateTopic | DeleteTopic | Resubscribe
-    static = strategy.endswith("+static") or any(one.instance_id is not None for one in scenario.members)
-    returns = strategy.startswith("classic") and static
+    returns = strategy.startswith("classic") and is_static(scenario, strategy)
     return found.invariant == "convergence" and returns and any(isinstance(one, changes) for one in scenario.timeline)
 
 
 REASONS = {
     stays_unseen: "a classic leader that comes back as a static member is told to skip the assignment (KIP-814): what "
     "was added, or subscribed to, while it was away stays without an owner until the next rebalance",
+    never_gave_it_up: "a static member that is restarted between the two rounds of a cooperative rebalance comes back "
+    "without a rebalance, and what it was to give up stays without an owner until the next one",
     rebalances_for_ever: "the eager sticky assignor remembers what a member had, and gives one that has changed its "
     "subscription what it no longer wants, again and again",
     gives_twice: "where subscriptions differ, the sticky assignors give partitions twice if the leader's metadata is "

@@ -133,13 +133,13 @@ class Wire:
             process.deliver(Responded(request, response))
 
     def cut_off(self, process: Process) -> None:
+        if process.cut_off:
+            return
         process.hand_commits.before_silence()
         process.cut_off = True
         self.world.trace.tell(self.world.kernel.now_ms, "process", member=process.name, **{"is": "cut off"})
 
     def reconnect(self, process: Process) -> None:
-        if not process.alive:
-            return
         process.cut_off = False
         self.world.trace.tell(self.world.kernel.now_ms, "process", member=process.name, **{"is": "connected"})
         # At once: what is on its way already was sent later, and must not come first.

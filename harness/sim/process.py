@@ -262,6 +262,8 @@ class Process:
         self.world.ended(self)
 
     def pause(self) -> None:
+        if self.paused:
+            return
         self.hand_commits.before_silence()
         self.paused = True
         self.read_on()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from assignors.model import Topic
 from harness.scenario.model import (
@@ -63,6 +63,11 @@ class Process(Protocol):
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None: ...
 
 
+Trouble: TypeAlias = Slow | Pause | Isolate
+Lasting: TypeAlias = dict[tuple[str, Process], list[Trouble]]
+"""What a process is in, of each kind of trouble: the last to begin stands last."""
+
+
 class World(Protocol):
     scenario: Scenario
     trace: Trace
@@ -75,6 +80,7 @@ class World(Protocol):
     timeline_over_ms: int
     starting: dict[str, int]
     """Who is about to start, and when: a process takes a moment to come up."""
+    lasting: Lasting
 
     @property
     def kernel(self) -> Clock: ...
@@ -87,7 +93,8 @@ class World(Protocol):
     def disturbed(self) -> None: ...
     def lag_records(self) -> float: ...
     def fail_over(self, down_ms: int) -> None: ...
-    def isolate(self, name: str, for_ms: int) -> None: ...
+    def cut_off(self, name: str) -> None: ...
+    def reconnect(self, name: str) -> None: ...
     def create_topic(self, spec: TopicSpec) -> None: ...
     def grow_topic(self, name: str, partitions: int) -> None: ...
     def delete_topic(self, name: str) -> None: ...
@@ -380,35 +387,61 @@ def autoscale(world: World, event: Autoscale, last_high_ms: int) -> None:
 def on_slow(world: World, event: Slow) -> None:
     names = all_present(world, event.members)
     tell(world, event, names, factor=event.factor)
-
-    def slow_down(name: str, process: Process) -> None:
-        process.slow_down(event.factor)
-        if event.for_ms is not None:
-            world.kernel.after(event.for_ms, speed_up, process)
-
-    to_each(world, names, slow_down)
-
-
-def speed_up(process: Process) -> None:
-    if process.alive:
-        process.slow_down(1.0)
+    to_each(world, names, lambda name, process: get_into(world, event, name, process))
 
 
 def on_pause(world: World, event: Pause) -> None:
     names = all_present(world, event.members)
     tell(world, event, names)
-
-    def pause(name: str, process: Process) -> None:
-        process.pause()
-        world.kernel.after(event.for_ms, process.resume)
-
-    to_each(world, names, pause)
+    to_each(world, names, lambda name, process: get_into(world, event, name, process))
 
 
 def on_isolate(world: World, event: Isolate) -> None:
     names = all_present(world, event.members)
     tell(world, event, names)
-    to_each(world, names, lambda name, process: world.isolate(name, event.for_ms))
+    to_each(world, names, lambda name, process: get_into(world, event, name, process))
+
+
+def get_into(world: World, event: Trouble, name: str, process: Process) -> None:
+    """Trouble for a while. Where several of a kind overlap, the last to begin counts, then those that are left."""
+    lasting = world.lasting.setdefault((event.KIND, process), [])
+    lasting.append(event)
+    suffer(world, name, process, event)
+    if event.for_ms is not None:
+        world.timeline_over_ms = max(world.timeline_over_ms, world.kernel.now_ms + event.for_ms)
+        world.kernel.after(event.for_ms, get_out_of, world, event, name, process)
+
+
+def get_out_of(world: World, event: Trouble, name: str, process: Process) -> None:
+    lasting = world.lasting[event.KIND, process]
+    counted = lasting[-1]
+    lasting.remove(event)
+    if not process.alive:
+        return
+    if not lasting:
+        recover(world, name, process, event)
+    elif lasting[-1] is not counted:
+        suffer(world, name, process, lasting[-1])
+
+
+def suffer(world: World, name: str, process: Process, event: Trouble) -> None:
+    match event:
+        case Slow():
+            process.slow_down(event.factor)
+        case Pause():
+            process.pause()
+        case Isolate():
+            world.cut_off(name)
+
+
+def recover(world: World, name: str, process: Process, event: Trouble) -> None:
+    match event:
+        case Slow():
+            process.slow_down(1.0)
+        case Pause():
+            process.resume()
+        case Isolate():
+            world.reconnect(name)
 
 
 def on_fail_over(world: World, event: FailOver) -> None:

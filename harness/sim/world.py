@@ -25,7 +25,7 @@ from harness.sim.process import Process
 from harness.sim.records import RECORD, Reader, Records
 from harness.sim.rest import Rest
 from harness.sim.sizes import offset_commit_bytes
-from harness.sim.timeline import start_now
+from harness.sim.timeline import Lasting, start_now
 from harness.sim.trace import Fact, Trace, by_topic, offsets_by_topic
 from protocol_v1.effects import TimerKey
 from protocol_v1.effects.member import TopicPartition
@@ -139,6 +139,9 @@ class World:
         """Processes, again and again."""
         self.removed: set[int] = set()
         self.starting: dict[str, int] = {}
+        self.lasting: Lasting = {}
+        self.down_until_ms = 0
+        """The coordinator's broker, if it is down."""
         self.timeline_over_ms = 0
         """When the timeline, or a step of it, last did something."""
         self.held_up_until_ms = 0
@@ -173,6 +176,7 @@ class World:
             if not process.paused and not process.cut_off and not process.stopping
             for topic in process.machine.subscribed_topics
         }
+        subscribed.update(self.catalogue.wanted_by(self.starting))  # of who fails again and again, too
         unread = [tp for tp, stream in self.records.streams.items() if not stream.readers and tp[0] in subscribed]
         for process in self.processes.values():
             process.hand_commits.before_silence()
@@ -343,6 +347,10 @@ class World:
     # The coordinator's broker
 
     def fail_over(self, down_ms: int) -> None:
+        self.down_until_ms = max(self.down_until_ms, self.kernel.now_ms + down_ms)
+        self.kernel.after(down_ms, self.come_back)
+        if self.broker.coordinator is None:
+            return
         for process in self.processes.values():
             process.hand_commits.before_silence()
         self.broker.die()
@@ -350,17 +358,20 @@ class World:
         self.trace.tell(self.kernel.now_ms, "coordinator", **{"is": "down"})
         for process in list(self.processes.values()):
             process.lose_connection()
-        self.kernel.after(down_ms, self.come_back)
 
     def come_back(self) -> None:
+        """Unless another broker has died meanwhile, or the group has been loaded at this very moment."""
+        if self.kernel.now_ms < self.down_until_ms or self.broker.coordinator is not None:
+            return
         self.broker.start()
         self.disturbed()
         self.trace.tell(self.kernel.now_ms, "coordinator", **{"is": "up"})
 
-    def isolate(self, name: str, for_ms: int) -> None:
-        process = self.processes[name]
-        self.wire.cut_off(process)
-        self.kernel.after(for_ms, self.wire.reconnect, process)
+    def cut_off(self, name: str) -> None:
+        self.wire.cut_off(self.processes[name])
+
+    def reconnect(self, name: str) -> None:
+        self.wire.reconnect(self.processes[name])
 
     def disturbed(self) -> None:
         self.rest.disturbed_at_ms = self.kernel.now_ms

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assignors.strategies import Strategy, load_assignor
+from assignors.strategies import Strategy, load_named
 from harness.wire.addresses import WireError, parse_bootstrap
 from harness.wire.cluster import Cluster
 from harness.wire.driver import Machine, WireMember
@@ -116,7 +116,7 @@ def machine_of(plan: GroupPlan, name: str) -> Machine:
         config = ConsumerConfig(**shared, group_remote_assignor=plan.strategy.assignor)
         return ConsumerMember(config, member_id=new_member_id(), topics=plan.topics, jitter=jitter)
     shared |= {"session_timeout_ms": plan.session_timeout_ms, "heartbeat_interval_ms": plan.heartbeat_interval_ms}
-    assignors = [load_assignor(plan.strategy, "assignor")]
+    assignors = [load_named(plan.strategy, "assignor")]
     return ClassicMember(ClassicConfig(**shared), assignors=assignors, topics=plan.topics, jitter=jitter)
 
 

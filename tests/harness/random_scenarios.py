@@ -41,6 +41,7 @@ from harness.scenario.model import (
     Stop,
     TopicSpec,
 )
+from harness.scenario.reading import parse_scenario
 from harness.scenario.timeline import late_starters
 from harness.scenario.writing import scenario_json
 from harness.sim.invariants import Broken, Checker
@@ -229,7 +230,7 @@ def smallest(scenario: Scenario, strategy: str, seed: int, invariant: str) -> Sc
 
     def fails(smaller: Scenario) -> bool:
         try:
-            found = broken(smaller, strategy, seed)
+            found = broken(parse_scenario(scenario_json(smaller)), strategy, seed)  # as who is shown it will run it
         except Exception:  # noqa: BLE001 - a scenario that makes no sense any more is no smaller one
             return False
         return found is not None and found.invariant == invariant

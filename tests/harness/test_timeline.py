@@ -1,4 +1,4 @@
-"""Events that come early, or meet members that are only about to start."""
+"""Events that come early, meet members that are only about to start, or overlap."""
 
 from __future__ import annotations
 
@@ -318,3 +318,76 @@ def test_a_canary_that_is_stopped_and_started_again_is_what_it_was() -> None:
     timeline = [migrates("20s", "classic/range"), migrates("50s", "classic/roundrobin", "consumer-1"), *away]
     facts = facts_of(timeline, duration="5m")
     assert any(fact["t"] > 180_000 for fact in facts if fact["fact"] == "process" and fact["is"] == "failed")
+
+
+def told_of(facts: Sequence[Fact], kind: str = "process") -> list[tuple[int, str]]:
+    """What happened to consumer-1, or to the coordinator, apart from its start."""
+    return [
+        (fact["t"], fact["is"])
+        for fact in facts
+        if fact["fact"] == kind and fact.get("member", "consumer-1") == "consumer-1" and fact["is"] != "started"
+    ]
+
+
+def twice(kind: str, first: dict[str, Any], second: dict[str, Any], at: str = "50s") -> list[dict[str, Any]]:
+    return [{"at": "20s", kind: first}, {"at": at, kind: second}]
+
+
+@pytest.mark.parametrize("lasts", [("40s", "20s"), ("60s", "5s")])
+@pytest.mark.parametrize(
+    ("kind", "begun", "over"), [("pause", "paused", "resumed"), ("isolate", "cut off", "connected")]
+)
+def test_of_two_troubles_that_overlap_the_later_end_is_the_end(
+    kind: str, begun: str, over: str, lasts: tuple[str, str]
+) -> None:
+    one, other = ({"members": "consumer-1", "for": time} for time in lasts)
+    end_ms = 70_000 if lasts[1] == "20s" else 80_000
+    assert told_of(facts_of(twice(kind, one, other), "consumer/uniform"))[:2] == [(20_000, begun), (end_ms, over)]
+
+
+def test_a_broker_that_dies_while_the_coordinator_is_down_is_waited_for_as_well() -> None:
+    facts = facts_of(twice("fail over", {"down": "40s"}, {"down": "20s"}))
+    assert told_of(facts, "coordinator") == [(20_000, "down"), (70_000, "up")]
+    facts = facts_of(twice("fail over", {"down": "60s"}, {"down": "5s"}))
+    assert told_of(facts, "coordinator") == [(20_000, "down"), (80_000, "up")]
+
+
+def test_who_is_slow_for_longer_is_slow_again_after_another_slowness() -> None:
+    slow = {"members": "consumer", "factor": 1_000}
+    facts = facts_of(twice("slow", slow, {"members": "consumer", "factor": 1, "for": "10s"}), duration="3m")
+    at_a_minute, at_the_end = lags(facts)[len(lags(facts)) // 3 + 1], lags(facts)[-1]
+    assert at_the_end - at_a_minute > 60 * 100  # of 60 records a second hardly any is read in the last two minutes
+
+
+def test_a_topic_that_grows_has_the_records_it_had() -> None:
+    """Skewed or not: a new partition's part is taken from the others."""
+    topics = {"orders": {"partitions": 4, "rate": "60/s", "skew": [0.7, 0.1, 0.1, 0.1]}}
+    facts = facts_of([{"at": "60s", "add partitions": {"topic": "orders", "to": 8}}], topics=topics)
+    assert {fact["rate"] for fact in facts if fact["fact"] == "lag" and fact["t"] > 10_000} == {60}
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+@pytest.mark.parametrize("pattern", [r"\p{L}+", r"\Qorders\E", "(o+)+x|orders", "[[:alpha:]]+"])
+def test_patterns_are_read_in_one_way_by_all(pattern: str, strategy: str) -> None:
+    """What is checked when a scenario is read is what members match with; nested repeats have an end."""
+    topics = {name: {"partitions": 2, "rate": "10/s"} for name in ("orders", "o" * 60)}
+    members = {"consumer": {"count": 2, "pattern": pattern}}
+    facts = facts_of([], strategy, topics=topics, members=members)
+    assert "orders" in next(fact["topics"] for fact in facts if fact["fact"] == "wanted")
+    assert next(fact for fact in facts if fact["fact"] == "reads")
+
+
+def test_metadata_that_is_never_young_enough_is_fetched_at_once() -> None:
+    grows = {"at": "60s", "add partitions": {"topic": "orders", "to": 8}}
+    facts = facts_of([grows], client={"metadata.max.age.ms": 0})
+    assert min(fact["t"] for fact in facts if fact["fact"] == "reads" and fact["t"] > 60_000) < 70_000
+
+
+def test_time_after_everybody_has_left_is_free_in_both_protocols() -> None:
+    for strategy in ("classic/range", "consumer/uniform", "consumer/uniform+static"):
+        scenarios = [parse_scenario({**RESTART, "duration": one, "timeline": STOP_ALL}) for one in ("1h", "24h")]
+        hour, day = (simulate(scenario, strategy, 1).events for scenario in scenarios)
+        assert day == hour
+
+
+STOP_ALL = [{"at": "40s", "stop": "consumer"}]

@@ -1,0 +1,92 @@
+"""Custom assignors that do what they should not: each is told, in a run and in a comparison."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.runs import watched_run
+from harness.scenario.reading import parse_scenario
+from tests.api.conftest import Run, run  # noqa: F401 - the fixture
+from tests.harness.small_scenarios import RESTART, write
+
+HERE = "tests.harness.test_wrong_assignors"
+
+
+class Nameless:
+    def assign(self, group: Any) -> Any:
+        return {}
+
+
+class Exits(Nameless):
+    name = "exits"
+
+    def assign(self, group: Any) -> Any:
+        sys.exit(3)
+
+
+class Strangers(Nameless):
+    name = "strangers"
+
+    def assign(self, group: Any) -> Any:
+        return {"nobody": {"orders": [0]}}
+
+
+class EndsIt(Nameless):
+    name = "ends-it"
+
+    def assign(self, group: Any) -> Any:
+        os._exit(7)
+
+
+@pytest.mark.parametrize("kind", ["Exits", "Strangers"])
+def test_a_group_whose_broker_gets_no_assignment_does_not_come_to_rest(kind: str) -> None:
+    """Its members fail and are started again, over and over: at the end perhaps none of them is alive."""
+    scenario = parse_scenario({**RESTART, "duration": "15m"})
+    found = watched_run(scenario, f"consumer/{HERE}:{kind}", 1).broken
+    assert found is not None
+    assert (found.invariant, found.now_ms) == ("convergence", 900_000)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_an_assignor_without_a_name_is_refused_in_a_line(run: Run, tmp_path: Path, protocol: str) -> None:  # noqa: F811
+    ended = run("simulate", write(tmp_path), "--strategy", f"{protocol}/{HERE}:Nameless")
+    assert ended.code == 2
+    assert ended.err == (
+        f"rebalance-lab: --strategy: {HERE}:Nameless has no name: members of a group list their assignors by it\n"
+    )
+
+
+def test_an_assignor_that_ends_its_process_is_told_in_a_line(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    strategies = f"classic/range,classic/{HERE}:EndsIt"
+    ended = run("compare", write(tmp_path), "--strategies", strategies, "--seeds", "2", "--jobs", "2")
+    assert ended.code == 2
+    assert ended.err.count("\n") == 1
+    assert "a run's process ended before the run did" in ended.err
+
+
+def test_a_static_member_killed_between_two_cooperative_rounds_leaves_partitions_behind_as_in_kafka() -> None:
+    """Only who gives partitions up asks for the round that hands them on, and it is not the one that comes back."""
+    scenario = parse_scenario(
+        {
+            "duration": "20m",
+            "topics": {"orders": {"partitions": 4, "rate": "40/s"}},
+            "members": {"c": {"count": 1, "topics": "orders", "record": "1ms"}},
+            "client": {"max.poll.records": 10},
+            "timeline": [
+                {"at": "60s", "slow": {"members": "c-1", "factor": 1000, "for": "100s"}},
+                {"at": "62s", "scale": {"members": "c", "to": 2}},
+                {"at": "95s", "restart": {"members": "c-1", "downtime": "5s", "kill": True}},
+            ],
+        }
+    )
+    told = watched_run(scenario, "classic/cooperative-sticky+static", 1)
+    assert told.broken is not None
+    assert told.broken.invariant == "convergence"
+    assert told.kafkas_own is not None
+    assert "between the two rounds" in told.kafkas_own
+    assert watched_run(scenario, "classic/cooperative-sticky", 1).broken is None
