@@ -163,6 +163,7 @@ class World:
     # The run
 
     def prepare(self) -> None:
+        self.trace.tell(0, "wanted", topics=self.wanted)  # until somebody subscribes
         for spec in self.scenario.topics:
             self.create_topic(spec)
         self.broker.start()
