@@ -1,5 +1,6 @@
 """What a run cost, as one flat row, read off its trace: simulated and live runs are measured by the same code.
 
+Counted    from the end of the group's start-up on (start_up.py); requests, and what was read twice, from the beginning
 Without    partition-seconds in which nobody read a partition that somebody wants (gaps.py); it stands still when its
            owner is paused, cut off or held up by one record
 Moves      a partition is read by another member than before; a needless revocation ends with the same process reading
@@ -19,6 +20,7 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 from harness.sim.gaps import Gaps
+from harness.sim.read_ranges import ReadRanges
 from harness.sim.trace import Fact, flat
 from protocol_v1.effects.member import TopicPartition
 
@@ -82,7 +84,7 @@ class Track:
 
     readers: dict[str, int] = field(default_factory=dict)
     last: tuple[str, int] | None = None
-    high: int = 0
+    done: ReadRanges = field(default_factory=ReadRanges)
 
 
 class Meter:
@@ -100,8 +102,7 @@ class Meter:
         self.over = False
         self.moved = self.needless = self.twice = self.failed = 0
         self.stalled_ms = 0
-        self.first_epoch: int | None = None
-        self.epoch = 0
+        self.first_epoch = self.epoch = 0
         self.events: list[tuple[int, int, bool]] = []
         """Of every event: when, the last change since, and whether everything was read when the next one came."""
         self.lags: list[tuple[int, int, int]] = []
@@ -119,7 +120,19 @@ class Meter:
         handler = HANDLERS.get(fact["fact"])
         if handler is not None:
             handler(self, fact)
+        begun = self.gaps.begun
         self.gaps.feed(fact)
+        if self.gaps.begun and not begun:
+            self.begin()
+
+    def begin(self) -> None:
+        """What was counted until now is the start-up's; it stands where the start-up never ends."""
+        for name in self.still:
+            self.add_standstill(name)
+        self.stalled_ms = self.moved = self.needless = 0
+        self.first_epoch = self.epoch
+        self.lags.clear()
+        self.skews.clear()
 
     # Facts
 
@@ -178,8 +191,6 @@ class Meter:
         epoch = fact.get("epoch")
         if epoch is not None:
             self.epoch = max(self.epoch, epoch)
-        if fact["state"] == "Stable" and not self.gaps.begun:
-            self.first_epoch = self.epoch
 
     def on_reads(self, fact: Fact) -> None:
         name = fact["member"]
@@ -190,7 +201,7 @@ class Meter:
                 track = self.tracks.setdefault((topic, index), Track())
                 mine.add((topic, index))
                 me = (name, self.lives.get(name, 0))
-                if track.last is not None and self.gaps.begun:
+                if track.last is not None:
                     self.moved += track.last[0] != name
                     self.needless += track.last == me and not track.readers
                 track.last = me
@@ -210,8 +221,7 @@ class Meter:
                 track = self.tracks.get((topic, index))
                 start = track.readers.pop(fact["member"], None) if track is not None else None
                 if track is not None and start is not None:  # otherwise it was deleted, and is perhaps another one now
-                    self.twice += max(0, min(end, track.high) - start)
-                    track.high = max(track.high, end)
+                    self.twice += track.done.add(start, end)
 
     def changed(self, fact: Fact | None = None) -> None:
         if self.events:
@@ -243,7 +253,7 @@ class Meter:
             unowned_worst_s=seconds(max(self.unowned_ms.values(), default=0)),
             unowned_longest_s=seconds(self.longest_ms),
             stalled_s=seconds(self.stalled_ms),
-            rebalances=self.epoch - self.first_epoch if self.first_epoch is not None else self.epoch,
+            rebalances=self.epoch - self.first_epoch,
             settle_mean_s=seconds(sum(settled) // len(settled)) if settled else 0.0,
             settle_worst_s=seconds(max(settled, default=0)),
             unsettled=len(self.events) - len(settled),

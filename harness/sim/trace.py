@@ -12,6 +12,7 @@ committed    a process hears that its offsets were committed (those of the auto-
 durable      not kept: offsets were made durable
 removed      the coordinator no longer counts this process, which may not have heard of it
 topic        how many partitions a topic has now
+wanted       the topics that somebody subscribes to from now on
 coordinator  down, up
 lag          records that are written and not processed yet, and how unequal the members' loads are
 end          what is not read although somebody subscribes to it, and whether there was time for it to be

@@ -153,6 +153,7 @@ class World:
     # The run
 
     def prepare(self) -> None:
+        self.trace.tell(0, "wanted", topics=self.catalogue.wanted)  # until somebody subscribes
         for spec in self.scenario.topics:
             self.catalogue.add(spec)
         self.broker.start()

@@ -159,3 +159,63 @@ class Nothing:
 
     def assign(self, group: object) -> dict[str, dict[str, list[int]]]:
         return {}
+
+
+class TestStartUp:
+    """What it takes until a group runs is no cost of what happens to it."""
+
+    @pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+    def test_a_group_to_which_nothing_happens_costs_nothing(self, strategy: str) -> None:
+        """A KIP-848 group hands partitions on while it starts; a classic one waits before it begins."""
+        hardly_anything = {"at": "2m", "pause": {"members": "c-1", "for": "100ms"}}
+        found = cost(hardly_anything, strategy=strategy, members={"c": {"count": 3, "topics": "t"}})
+        assert (found.unowned_s, found.moved, found.rebalances, found.needless_revocations) == (0, 0, 0, 0)
+        assert (found.lag_peak, found.behind_s, found.recover_s) == (0, 0, 0)
+
+    @pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+    def test_somebody_has_nothing_to_read(self, strategy: str) -> None:
+        found = cost(strategy=strategy, members={"c": {"count": 6, "topics": "t"}})
+        assert (found.unowned_s, found.moved, found.rebalances, found.lag_peak) == (0, 0, 0, 0)
+
+    @pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+    def test_trouble_without_an_event_counts(self, strategy: str) -> None:
+        """A poisoned record walks through the group."""
+        poison = [{"topic": "t", "partition": 0, "offset": 250, "stall": "2m"}]
+        client = {"max.poll.interval.ms": "60s"}
+        found = cost(strategy=strategy, poison=poison, client=client, members={"c": {"count": 3, "topics": "t"}})
+        assert found.rebalances >= 3
+        assert found.moved >= 3
+
+    def test_a_group_that_never_gets_going_has_costs(self) -> None:
+        found = cost(strategy="classic/tests.harness.test_costs:Nothing", duration="3m")
+        assert found.unowned_s > 4 * 170
+        assert found.behind_s > 170
+
+
+def test_nothing_is_missed_before_anybody_has_subscribed() -> None:
+    create = {"at": "1m", "create topic": {"name": "new", "partitions": 3}}
+    found = cost(create, {"at": "5m", "start": "c-1"}, members={"c": {"count": 1, "topics": "t"}})
+    assert found.unowned_s < 4 * 10
+
+
+class TestReadTwice:
+    """Whoever reads at the same time may stop in any order."""
+
+    def twice(self, *spans: tuple[str, str, int]) -> int:
+        facts: list[Fact] = []
+        for now_ms, (name, what, offset) in enumerate(spans):
+            where = "from" if what == "reads" else "at"
+            facts.append({"t": now_ms, "fact": what, "member": name, "partitions": {"t": [0]}, where: {"t": [offset]}})
+        return costs(facts).read_twice
+
+    def test_one_after_the_other(self) -> None:
+        spans = ("a", "reads", 0), ("a", "stops", 100), ("b", "reads", 80), ("b", "stops", 150)
+        assert self.twice(*spans) == 20
+
+    def test_who_came_later_stops_first(self) -> None:
+        spans = ("a", "reads", 0), ("b", "reads", 50), ("b", "stops", 60), ("a", "stops", 100)
+        assert self.twice(*spans) == 10
+
+    def test_three_times_is_twice_again(self) -> None:
+        spans = [(name, what, at) for name in "abc" for what, at in (("reads", 10), ("stops", 30))]
+        assert self.twice(*spans) == 40
