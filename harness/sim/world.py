@@ -43,7 +43,11 @@ BEGIN_AGAIN_MS = 1_000
 ASKS_FOR_MISSING_MS = 1_000
 """How often a client asks for a topic that it subscribes to and that does not exist: retry.backoff.max.ms."""
 SAMPLES = 400
-"""Points of the lag curve, however long the run is."""
+"""Points of the lag curve, however long the run is, while nothing happens."""
+LOOK_MS = 2_000
+"""Points are no further apart than that while something does: what a deploy leaves behind is over in a minute."""
+FINER = 50
+"""While records wait and nothing happens, points are apart a fiftieth of the time that it has been so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +161,7 @@ class World:
         self.held_up_until_ms = 0
         """When an application is through with what takes it longer than its timeouts allow."""
         self.sample_every_ms = max(1, scenario.duration_ms // SAMPLES)
+        self.look_every_ms = min(self.sample_every_ms, LOOK_MS)
         self.until_ms = scenario.duration_ms
         self.next_sample_ms = 0
 
@@ -530,7 +535,12 @@ class World:
             lag -= sum(lags) - min(lags, default=0)
         return lag
 
-    def sample(self, until_ms: int) -> None:
+    def sample_leap(self, to_ms: int) -> None:
+        """The points until before then, where a leap ends: fewer, as nothing happens, and soon again after it."""
+        self.sample(to_ms - 1, leaping=True)
+        self.next_sample_ms = min(self.next_sample_ms, to_ms + self.look_every_ms)
+
+    def sample(self, until_ms: int, *, leaping: bool = False) -> None:
         """The points of the lag curve up to then; nothing has changed since the last event."""
         if self.next_sample_ms > until_ms:
             return
@@ -538,10 +548,18 @@ class World:
         skew = round(max(rates) * len(rates) / sum(rates), 3) if any(rates) else 0
         wanted_rate = self.records.rate - sum([stream.rate for stream in self.unwanted()])
         rate, behind = round(wanted_rate * 1_000 / RECORD), self.behind()
+        since_ms = self.next_sample_ms
         while self.next_sample_ms <= until_ms:
             at_ms = self.next_sample_ms
-            self.next_sample_ms += self.sample_every_ms
-            self.trace.tell(at_ms, "lag", records=self.lag(at_ms, behind) // RECORD, rate=rate, skew=skew)
+            records = self.lag(at_ms, behind) // RECORD
+            self.trace.tell(at_ms, "lag", records=records, rate=rate, skew=skew)
+            if not leaping:
+                self.next_sample_ms += self.look_every_ms
+            elif records or behind:
+                seldom_ms = (at_ms - since_ms) // FINER
+                self.next_sample_ms += min(self.sample_every_ms, max(self.look_every_ms, seldom_ms))
+            else:
+                self.next_sample_ms += self.sample_every_ms
 
 
 def rate_at(rate: Rate, now_ms: int) -> float:
