@@ -193,8 +193,19 @@ def test_small_steps(now: str | None, then: str, said: list[str]) -> None:
 
 def test_adding_ids_comes_with_the_session_timeout() -> None:
     ids, timeout = steps("consumer/uniform", "consumer/uniform+static")
-    assert "group.instance.id" in ids
+    assert ids == "One rolling restart: give every member its own group.instance.id."
     assert timeout == "Set group.consumer.session.timeout.ms on the brokers above the time a restart takes."
+
+
+def test_ids_come_with_the_restart_there_is_and_the_way_back_comes_last() -> None:
+    _, restart, ids, _, back = steps(EAGER, "consumer/uniform+static")
+    assert "group.protocol=consumer" in restart
+    assert ids.startswith("In the same restart")
+    assert back.startswith("To go back")
+
+
+def test_librdkafka_clients_are_not_told_to_leave_a_list_that_they_cannot_have() -> None:
+    assert len(steps("classic/range,cooperative-sticky", COOPERATIVE)) == 1
 
 
 # Cautions, groups, the command
