@@ -54,6 +54,20 @@ def test_what_runs_now_stays_when_it_is_too_close_to_call(scenario: Scenario) ->
     assert advice.steps == ()
 
 
+def test_what_these_seeds_cannot_tell_is_not_called_the_same(scenario: Scenario) -> None:
+    costs = {EAGER: [99.0, 98, 97, 99, 98, 10], COOPERATIVE: [20.0, 22, 25, 21, 20, 98]}
+    advice = advise(scenario, costs, now="classic/sticky")
+    assert advice.verdict == "too close to call"
+    assert advice.summary == f"Take {COOPERATIVE}; {EAGER} cannot be told from it with 6 seeds."
+
+
+def test_one_strategy_alone_is_neither_best_nor_clear(scenario: Scenario) -> None:
+    """A timeline that migrates is run from where it starts only."""
+    advice = advise(scenario, {EAGER: [50.0] * 6})
+    assert advice.verdict == "nothing to compare with"
+    assert advice.summary == f"Only {EAGER} was run: there is nothing to compare it with."
+
+
 def test_a_certain_but_small_gain_is_not_worth_a_migration(scenario: Scenario) -> None:
     advice = advise(scenario, {EAGER: [100.0 + n for n in range(6)], COOPERATIVE: [98.0 + n for n in range(6)]})
     assert (advice.strategy, advice.verdict) == (EAGER, "a small difference")
