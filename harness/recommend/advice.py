@@ -31,7 +31,7 @@ class Advice:
     strategy: str
     now: str | None
     verdict: str
-    """clear, a small difference, too close to call, or too few seeds."""
+    """clear, a small difference, too close to call, too few seeds, or nothing to compare with."""
     summary: str
     reasons: tuple[str, ...]
     wins: float
@@ -100,6 +100,8 @@ def clearly(comparison: Comparison, best: str, other: str) -> bool:
 
 
 def verdict(comparison: Comparison, best: str, equals: Sequence[str]) -> str:
+    if len(comparison.strategies) == 1:
+        return "nothing to compare with"
     if confidence_of(len(comparison.seeds)) < CONFIDENCE:
         return "too few seeds"
     if len(equals) == 1:
@@ -114,19 +116,35 @@ def choose(comparison: Comparison, equals: Sequence[str], now: str | None) -> st
 
 
 def summary(comparison: Comparison, chosen: str, now: str | None, equals: Sequence[str]) -> str:
+    if len(comparison.strategies) == 1:
+        return f"Only {chosen} was run: there is nothing to compare it with."
     others = [one for one in equals if one != chosen]
     if chosen == now:
-        if others:
-            return f"Stay with {chosen}: {listed(others)} cost{'s' if len(others) == 1 else ''} about the same here."
-        return f"Stay with {chosen}: nothing else costs less here."
+        return f"Stay with {chosen}: {alike(comparison, chosen, others) if others else 'nothing else costs less here'}."
     start = f"Take {chosen}"
     if others:
-        return f"{start}; {listed(others)} cost{'s' if len(others) == 1 else ''} about the same here."
+        return f"{start}; {alike(comparison, chosen, others)}."
     if now in comparison.sound:
         saved = comparison.difference(now, chosen)
         cost = comparison.order(now)[0]
         return f"{start}: it costs {saved.median / cost:.0%} less than {now}, which runs now."
     return f"{start}: it costs least here."
+
+
+def alike(comparison: Comparison, chosen: str, others: Sequence[str]) -> str:
+    """Which of them cost about as much, and of which these seeds cannot tell."""
+
+    def is_near(one: str) -> bool:
+        cost = max(comparison.order(one)[0], comparison.order(chosen)[0])
+        return abs(comparison.order(one)[0] - comparison.order(chosen)[0]) <= WORTH * cost
+
+    near, unsure = [one for one in others if is_near(one)], [one for one in others if not is_near(one)]
+    seeds = len(comparison.seeds)
+    parts = [
+        f"{listed(near)} cost{'s' if len(near) == 1 else ''} about the same here" if near else "",
+        f"{listed(unsure)} cannot be told from it with {seeds} seed{'s' if seeds > 1 else ''}" if unsure else "",
+    ]
+    return "; ".join(part for part in parts if part)
 
 
 def listed(names: Sequence[str]) -> str:
@@ -151,6 +169,8 @@ def reasons(comparison: Comparison, chosen: Ranked, other: Ranked) -> list[str]:
 
 def sureness(advice: Advice, comparison: Comparison) -> str:
     """How sure, in one sentence."""
+    if len(comparison.strategies) == 1:
+        return "--strategies names others to compare it with."
     seeds = f"{advice.strategy} is best in {advice.wins:.0%} of {len(comparison.seeds)} seeds"
     if advice.compared_with is None or advice.difference is None:
         return f"{seeds}; nothing else got through every run."

@@ -40,16 +40,23 @@ def migration(now: str | None, then: str, scenario: Scenario) -> Iterator[Step]:
     if now == then:
         return
     before, after = parse_strategies(now), parse_strategies(then)
-    if before[0].protocol != after[0].protocol:
+    other_protocol = before[0].protocol != after[0].protocol
+    other_assignor = [one.assignor for one in before] != [one.assignor for one in after]
+    if other_protocol:
         yield from change_protocol(before, after, scenario)
-    elif [one.assignor for one in before] != [one.assignor for one in after]:
+    elif other_assignor:
         yield from change_assignor(before, after)
     if after[0].static and not before[0].static:
-        yield from add_static(after[0])
+        yield from add_static(after[0], restarts=other_protocol or other_assignor)
     elif before[0].static and not after[0].static:
         yield Step(
             "Roll all members once without group.instance.id.",
             "A static member does not leave when it stops: its partitions wait for the session's end, once for each.",
+        )
+    if other_protocol and after[0].protocol == "consumer":
+        yield Step(
+            "To go back: roll once more with group.protocol=classic.",
+            "With the last consumer member gone the broker turns the group back.",
         )
 
 
@@ -73,7 +80,8 @@ def change_assignor(before: Sequence[Strategy], after: Sequence[Strategy]) -> It
         f"partition.assignment.strategy={classes(new)}.",
         "The old one goes; members that still have both and those that have one agree on the new one.",
     )
-    if {one in COOPERATIVE for one in both} == {True, False} and set(both) <= set(IN_LIBRDKAFKA):
+    mixed_now = {one in COOPERATIVE for one in old} == {True, False}  # which no librdkafka client is a part of
+    if {one in COOPERATIVE for one in both} == {True, False} and set(both) <= set(IN_LIBRDKAFKA) and not mixed_now:
         yield Step(
             "For librdkafka clients: stop all members, then start them with the new assignor.",
             "librdkafka refuses a list that mixes eager and cooperative assignors, so it has no double rolling "
@@ -108,10 +116,6 @@ def change_protocol(before: Sequence[Strategy], after: Sequence[Strategy], scena
             "partition.assignment.strategy, session.timeout.ms and heartbeat.interval.ms.",
             "The first such member turns the group into a consumer group; the broker serves the classic rest.",
         )
-        yield Step(
-            "To go back: roll once more with group.protocol=classic.",
-            "With the last consumer member gone the broker turns the group back.",
-        )
         return
     yield Step(
         "One rolling restart: group.protocol=classic, "
@@ -120,9 +124,10 @@ def change_protocol(before: Sequence[Strategy], after: Sequence[Strategy], scena
     )
 
 
-def add_static(after: Strategy) -> Iterator[Step]:
+def add_static(after: Strategy, *, restarts: bool) -> Iterator[Step]:
+    """`restarts`: there is a rolling restart before, which can bring the ids as well."""
     yield Step(
-        "In the same restart give every member its own group.instance.id.",
+        f"{'In the same restart' if restarts else 'One rolling restart:'} give every member its own group.instance.id.",
         "It must survive the member's restart (a StatefulSet's pod name does, a Deployment's does not), and two "
         "members with the same one put each other out.",
     )

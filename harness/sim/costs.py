@@ -2,19 +2,20 @@
 
 Counted    from the end of the group's start-up on (start_up.py); requests, and what was read twice, from the beginning
 Without    partition-seconds in which nobody read a partition that somebody wants (gaps.py); it stands still when its
-           owner is paused, cut off or held up by one record
+           owner is paused, cut off, or held up by one record or by a callback
 Moves      a partition is read by another member than before; a needless revocation ends with the same process reading
            it again
 Settling   from an event of the timeline until the last change of ownership or of the group's state before the next one,
            if everything is read then
 Behind     time in which more than one second's worth of records waited
+Points     of the lag curve stand for the time until the next one: they are closer together where something happens
 Start at   costs
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import Any, TypeAlias
@@ -67,11 +68,11 @@ class Costs:
 
 @dataclass(slots=True)
 class Standstill:
-    """Of a process: paused, cut off, or held up by one record, or more than one of these."""
+    """Of a process: paused, cut off, or held up by one record or a callback, or more than one of these."""
 
     reasons: set[str] = field(default_factory=set)
     until_ms: int = 0
-    """When it is through with that record."""
+    """When it is through with that record, or callback."""
     counted_ms: int = 0
 
     def lasts_at(self, now_ms: int) -> bool:
@@ -105,8 +106,10 @@ class Meter:
         self.first_epoch = self.epoch = 0
         self.events: list[tuple[int, int, bool]] = []
         """Of every event: when, the last change since, and whether everything was read when the next one came."""
-        self.lags: list[tuple[int, int, int]] = []
-        self.skews: list[float] = []
+        self.points: list[Fact] = []
+        """Of the lag curve."""
+        self.works_off = False
+        """What waited when the start-up was over, and nothing else has happened."""
         self.requests = self.request_bytes = 0
         self.sessions_lost = 0.0
 
@@ -131,8 +134,8 @@ class Meter:
             self.add_standstill(name)
         self.stalled_ms = self.moved = self.needless = 0
         self.first_epoch = self.epoch
-        self.lags.clear()
-        self.skews.clear()
+        self.points.clear()
+        self.works_off = not self.events
 
     # Facts
 
@@ -170,13 +173,21 @@ class Meter:
         elif what == "failed":
             self.failed += 1
         if what == "stalled":
-            still.until_ms = self.now_ms + fact["ms"]
+            still.until_ms = max(still.until_ms, self.now_ms + fact["ms"])
         elif what in STANDS_STILL:
             still.reasons.add(what)
         elif what in GOES_ON:
             still.reasons.discard(GOES_ON[what])
         elif what in ("killed", "closed", "failed"):
             del self.still[name]
+
+    def on_callback(self, fact: Fact) -> None:
+        """Of what it reads on after the callback, nothing is processed in it."""
+        still = self.still.get(fact["member"])
+        if still is not None and "ms" in fact:
+            self.add_standstill(fact["member"])
+            still.until_ms = max(still.until_ms, self.now_ms + fact["ms"])
+        self.changed()
 
     def add_standstill(self, name: str) -> None:
         """What it reads, or why it stands still, is about to change: the time until now counts for what was."""
@@ -223,14 +234,16 @@ class Meter:
                 if track is not None and start is not None:  # otherwise it was deleted, and is perhaps another one now
                     self.twice += track.done.add(start, end)
 
-    def changed(self, fact: Fact | None = None) -> None:
+    def changed(self) -> None:
         if self.events:
             self.events[-1] = (self.events[-1][0], self.now_ms, False)
 
     def on_lag(self, fact: Fact) -> None:
-        self.lags.append((fact["t"], fact["records"], fact["rate"]))
-        if fact["skew"]:
-            self.skews.append(fact["skew"])
+        if self.works_off and not behind(fact):
+            self.points.clear()
+        falls = not self.points or fact["records"] <= self.points[-1]["records"]
+        self.works_off = self.works_off and behind(fact) and falls and not self.events
+        self.points.append(fact)
 
     def on_requests(self, fact: Fact) -> None:
         self.requests = sum(fact["count"].values())
@@ -245,9 +258,13 @@ class Meter:
         if not self.over:
             self.event_over()
         settled = [last_ms - at_ms for at_ms, last_ms, whole in self.events if whole]
-        lags = sorted(records for _, records, _ in self.lags)
-        step_ms = self.lags[1][0] - self.lags[0][0] if len(self.lags) > 1 else 0
-        stretches = [len(list(points)) for is_behind, points in groupby(self.lags, behind) if is_behind]
+        ends_ms = [*(point["t"] for point in self.points[1:]), self.now_ms]
+        lasting = [(point, end_ms - point["t"]) for point, end_ms in zip(self.points, ends_ms, strict=False)]
+        stretches_ms = [
+            sum(ms for _, ms in stretch)
+            for is_behind, stretch in groupby(lasting, lambda one: behind(one[0]))
+            if is_behind
+        ]
         return Costs(
             unowned_s=seconds(self.unowned_ms.total()),
             unowned_worst_s=seconds(max(self.unowned_ms.values(), default=0)),
@@ -260,11 +277,11 @@ class Meter:
             moved=self.moved,
             needless_revocations=self.needless,
             read_twice=self.twice,
-            lag_peak=lags[-1] if lags else 0,
-            lag_p99=lags[(len(lags) - 1) * 99 // 100] if lags else 0,
-            behind_s=seconds(sum(stretches) * step_ms),
-            recover_s=seconds(max(stretches, default=0) * step_ms),
-            load_skew=round(sum(map(to_milli, self.skews)) / 1_000 / len(self.skews), 3) if self.skews else 0.0,
+            lag_peak=max((point["records"] for point in self.points), default=0),
+            lag_p99=most_of_the_time([(point["records"], ms) for point, ms in lasting]),
+            behind_s=seconds(sum(stretches_ms)),
+            recover_s=seconds(max(stretches_ms, default=0)),
+            load_skew=mean([(to_milli(point["skew"]), ms) for point, ms in lasting if point["skew"]]),
             requests=self.requests,
             request_bytes=self.request_bytes,
             failed_processes=self.failed,
@@ -272,9 +289,24 @@ class Meter:
         )
 
 
-def behind(point: tuple[int, int, int]) -> bool:
-    _, records, rate = point
-    return records > max(rate, 1)
+def behind(point: Fact) -> bool:
+    return bool(point["records"] > max(point["rate"], 1))
+
+
+def most_of_the_time(lasting: Sequence[tuple[int, int]]) -> int:
+    """No more than this in 99 % of the time: of values, and how long each lasts."""
+    above_ms = sum(ms for _, ms in lasting) // 100
+    for value, ms in sorted(lasting, reverse=True):
+        above_ms -= ms
+        if above_ms < 0:
+            return value
+    return 0
+
+
+def mean(lasting: Sequence[tuple[int, int]]) -> float:
+    """Of thousandths, and how long each lasts."""
+    lasts_ms = sum(ms for _, ms in lasting)
+    return round(sum(milli * ms for milli, ms in lasting) / 1_000 / lasts_ms, 3) if lasts_ms else 0.0
 
 
 def to_milli(value: float) -> int:
@@ -291,7 +323,7 @@ HANDLERS = {
     "event": Meter.on_event,
     "process": Meter.on_process,
     "group": Meter.on_group,
-    "callback": Meter.changed,
+    "callback": Meter.on_callback,
     "reads": Meter.on_reads,
     "stops": Meter.on_stops,
     "lag": Meter.on_lag,

@@ -2,9 +2,9 @@
 
 Given      the facts of a run, in order
 Returns    each gap as it closes, to whoever asked for them: costs.py adds them up, timelines.py draws them
-Counted    from the end of the group's start-up (start_up.py) on, to the partition's next owner, its deletion, the end of
-           all wishes for it, or of the run. Where the start-up never ends, from the partition's first owner, or since
-           somebody wants it
+Counted    from the end of the group's start-up (start_up.py), to the partition's next owner, its deletion, the end
+           of all wishes for it, or of the run. Where the start-up never ends, from the partition's first owner, or
+           since somebody wants it
 Wanted     as the trace says; everything, where it does not
 Start at   Gaps.feed
 """

@@ -374,19 +374,20 @@ class Process:
 
     def call(self, call: Call) -> None:
         """Inside a callback the application does nothing else."""
-        self.world.trace.tell(
-            self.now_ms,
-            "callback",
-            member=self.name,
-            callback=call.callback.value,
-            partitions=by_topic(call.partitions),
-        )
         self.in_callback = True
         spec, n = self.world.callbacks, len(call.partitions)
         if call.callback is Callback.ASSIGNED:
             lasts_ms = spec.assigned_ms + n * spec.assigned_ms_per_partition if n else 0
         else:
             lasts_ms = spec.revoked_ms + n * spec.revoked_ms_per_partition if n else 0
+        self.world.trace.tell(
+            self.now_ms,
+            "callback",
+            member=self.name,
+            callback=call.callback.value,
+            partitions=by_topic(call.partitions),
+            **({"ms": lasts_ms} if lasts_ms else {}),
+        )
         if lasts_ms:
             self.hold_up(lasts_ms)
             self.read_on()

@@ -108,7 +108,7 @@ class Rest:
         if exchanges:
             passed, self.parts = divmod((to_ms - now_ms) * exchanges + self.parts, DAY_MS)
             world.wire.spared -= 2 * min(passed, world.wire.spared // 2)
-        world.sample(to_ms - 1)
+        world.sample_leap(to_ms)
         world.broker.flush()
         world.kernel.leap(to_ms, shifts)
         timers.leap(to_ms, shift_session)

@@ -4,7 +4,7 @@ run          what this is a trace of: scenario, strategy, seed
 event        something of the timeline happens
 process      a member's process: started, closing, closed, killed, paused, resumed, cut off, connected, stalled, failed
 group        what the coordinator says the group is now, in which generation or epoch, and why
-callback     onPartitionsRevoked, -Lost, -Assigned, when it begins
+callback     onPartitionsRevoked, -Lost, -Assigned, when it begins, and in simulated runs how long it takes
 reads        from now on this process reads these partitions, from these offsets on; `removed` where the coordinator no
              longer counts it
 stops        it no longer does; the offsets it had reached

@@ -38,7 +38,11 @@ from protocol_v2.config import CoordinatorConfig
 QUIET_MS = 400_000
 """Longer than max.poll.interval.ms and a session by default: by then a group has come to rest."""
 SAMPLES = 400
-"""Points of the lag curve, however long the run is."""
+"""Points of the lag curve, however long the run is, while nothing happens."""
+LOOK_MS = 2_000
+"""Points are no further apart than that while something does: what a deploy leaves behind is over in a minute."""
+FINER = 50
+"""While records wait and nothing happens, points are apart a fiftieth of the time that it has been so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +151,7 @@ class World:
         self.held_up_until_ms = 0
         """When an application is through with what takes it longer than its timeouts allow."""
         self.sample_every_ms = max(1, scenario.duration_ms // SAMPLES)
+        self.look_every_ms = min(self.sample_every_ms, LOOK_MS)
         self.until_ms = scenario.duration_ms
         self.next_sample_ms = 0
 
@@ -396,7 +401,12 @@ class World:
             lag -= sum(lags) - min(lags, default=0)
         return lag
 
-    def sample(self, until_ms: int) -> None:
+    def sample_leap(self, to_ms: int) -> None:
+        """The points until before then, where a leap ends: fewer, as nothing happens, and soon again after it."""
+        self.sample(to_ms - 1, leaping=True)
+        self.next_sample_ms = min(self.next_sample_ms, to_ms + self.look_every_ms)
+
+    def sample(self, until_ms: int, *, leaping: bool = False) -> None:
         """The points of the lag curve up to then; nothing has changed since the last event."""
         if self.next_sample_ms > until_ms:
             return
@@ -404,7 +414,15 @@ class World:
         skew = round(max(rates) * len(rates) / sum(rates), 3) if any(rates) else 0
         wanted_rate = self.records.rate - sum([stream.rate for stream in self.catalogue.unwanted()])
         rate, behind = round(wanted_rate * 1_000 / RECORD), self.behind()
+        since_ms = self.next_sample_ms
         while self.next_sample_ms <= until_ms:
             at_ms = self.next_sample_ms
-            self.next_sample_ms += self.sample_every_ms
-            self.trace.tell(at_ms, "lag", records=self.lag(at_ms, behind) // RECORD, rate=rate, skew=skew)
+            records = self.lag(at_ms, behind) // RECORD
+            self.trace.tell(at_ms, "lag", records=records, rate=rate, skew=skew)
+            if not leaping:
+                self.next_sample_ms += self.look_every_ms
+            elif records or behind:
+                seldom_ms = (at_ms - since_ms) // FINER
+                self.next_sample_ms += min(self.sample_every_ms, max(self.look_every_ms, seldom_ms))
+            else:
+                self.next_sample_ms += self.sample_every_ms

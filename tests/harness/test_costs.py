@@ -219,3 +219,35 @@ class TestReadTwice:
     def test_three_times_is_twice_again(self) -> None:
         spans = [(name, what, at) for name in "abc" for what, at in (("reads", 10), ("stops", 30))]
         assert self.twice(*spans) == 40
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform+static"])
+def test_what_a_deploy_leaves_behind_is_seen_however_long_the_run_is(strategy: str) -> None:
+    """Four hundred points of a day are 216 s apart, and a deploy is over in less."""
+    topics = {"t": {"partitions": 12, "rate": "600/s"}}
+    group = {"topics": topics, "members": {"c": {"count": 4, "topics": "t", "record": "4ms"}}, "strategy": strategy}
+    deploy = {"at": "5m", "rolling restart": {"downtime": "20s", "gap": "10s"}}
+    short, long = cost(deploy, duration="13m", **group), cost(deploy, duration="1d", **group)
+    assert short.behind_s > 2
+    assert long.lag_peak == pytest.approx(short.lag_peak, rel=0.25)
+    assert long.behind_s == pytest.approx(short.behind_s, abs=6)
+    assert long.recover_s == pytest.approx(short.recover_s, abs=6)
+    assert long.lag_p99 < short.lag_p99
+
+
+def test_a_group_that_never_keeps_up_is_behind_all_the_time() -> None:
+    topics = {"t": {"partitions": 4, "rate": "100/s"}}
+    found = cost(duration="1d", topics=topics, members={"c": {"count": 1, "topics": "t", "record": "20ms"}})
+    assert found.behind_s == pytest.approx(86_400, rel=0.01)
+    assert found.lag_peak == pytest.approx(86_400 * 50, rel=0.01)
+    assert found.lag_p99 == pytest.approx(86_400 * 50 * 0.99, rel=0.01)
+
+
+def test_what_is_kept_stands_still_while_a_callback_goes_on() -> None:
+    """A second member is given one of three partitions: the first processes none of them while it writes down the state
+    of the one that it gives up, nor, as ever, afterwards that one."""
+    changes = {"topics": {"t": {"partitions": 3, "rate": "10/s"}}, "callbacks": {"revoked": "4s"}}
+    members = {"a": {"topics": "t"}, "b": {"topics": "t"}}
+    found = cost({"at": "2m", "start": "b"}, strategy="classic/cooperative-sticky", members=members, **changes)
+    assert found.stalled_s == 3 * 4
+    assert found.moved == 1

@@ -54,6 +54,20 @@ def test_what_runs_now_stays_when_it_is_too_close_to_call(scenario: Scenario) ->
     assert advice.steps == ()
 
 
+def test_what_these_seeds_cannot_tell_is_not_called_the_same(scenario: Scenario) -> None:
+    costs = {EAGER: [99.0, 98, 97, 99, 98, 10], COOPERATIVE: [20.0, 22, 25, 21, 20, 98]}
+    advice = advise(scenario, costs, now="classic/sticky")
+    assert advice.verdict == "too close to call"
+    assert advice.summary == f"Take {COOPERATIVE}; {EAGER} cannot be told from it with 6 seeds."
+
+
+def test_one_strategy_alone_is_neither_best_nor_clear(scenario: Scenario) -> None:
+    """A timeline that migrates is run from where it starts only."""
+    advice = advise(scenario, {EAGER: [50.0] * 6})
+    assert advice.verdict == "nothing to compare with"
+    assert advice.summary == f"Only {EAGER} was run: there is nothing to compare it with."
+
+
 def test_a_certain_but_small_gain_is_not_worth_a_migration(scenario: Scenario) -> None:
     advice = advise(scenario, {EAGER: [100.0 + n for n in range(6)], COOPERATIVE: [98.0 + n for n in range(6)]})
     assert (advice.strategy, advice.verdict) == (EAGER, "a small difference")
@@ -193,8 +207,19 @@ def test_small_steps(now: str | None, then: str, said: list[str]) -> None:
 
 def test_adding_ids_comes_with_the_session_timeout() -> None:
     ids, timeout = steps("consumer/uniform", "consumer/uniform+static")
-    assert "group.instance.id" in ids
+    assert ids == "One rolling restart: give every member its own group.instance.id."
     assert timeout == "Set group.consumer.session.timeout.ms on the brokers above the time a restart takes."
+
+
+def test_ids_come_with_the_restart_there_is_and_the_way_back_comes_last() -> None:
+    _, restart, ids, _, back = steps(EAGER, "consumer/uniform+static")
+    assert "group.protocol=consumer" in restart
+    assert ids.startswith("In the same restart")
+    assert back.startswith("To go back")
+
+
+def test_librdkafka_clients_are_not_told_to_leave_a_list_that_they_cannot_have() -> None:
+    assert len(steps("classic/range,cooperative-sticky", COOPERATIVE)) == 1
 
 
 # Cautions, groups, the command

@@ -202,7 +202,9 @@ ADVICE = {
     "properties": {
         "strategy": STRING,
         "now": or_null(STRING),
-        "verdict": {"enum": ["clear", "a small difference", "too close to call", "too few seeds"]},
+        "verdict": {
+            "enum": ["clear", "a small difference", "too close to call", "too few seeds", "nothing to compare with"]
+        },
         "summary": STRING,
         "sureness": STRING,
         "reasons": listed(STRING),
