@@ -7,6 +7,7 @@ what `sweep` needs.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import Annotated, cast
@@ -43,6 +44,8 @@ EXTRA_OF = {
 }
 """Which extra brings a module that the light base does not have."""
 
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
 app = typer.Typer(
     name="rebalance-lab",
     help="A wind tunnel for Kafka consumer groups: what an assignor, a protocol and a deploy cost, before production.",
@@ -76,7 +79,13 @@ def main() -> None:
     # A custom assignor lies where the user is.
     sys.path.insert(0, os.getcwd())
     try:
-        sys.exit(app(standalone_mode=False))
+        code = app(standalone_mode=False)
+        sys.stdout.flush()  # what cannot be written is to be told here, and not by the interpreter on its way out
+        sys.exit(code)
+    except SystemExit as ended:
+        if not isinstance(ended.__context__, BrokenPipeError):  # out of which typer makes a 1: the answer is no
+            raise
+        forget_output()
     except typer.Abort:
         sys.exit(130)
     except UsageError as error:
@@ -91,7 +100,17 @@ def main() -> None:
             raise
         fail(f"{error.name} is not installed: pip install 'rebalance-lab[{extra}]'")
     except BrokenPipeError:  # `rebalance-lab ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_output()
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            raise
+        forget_output()
+        fail(f"the answer cannot be written: {error.strerror}")
+
+
+def forget_output() -> None:
+    """What is left of it, which the interpreter would try to write once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def fail(message: str) -> None:

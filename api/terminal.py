@@ -17,16 +17,22 @@ class BadInput(Exception):
     """Shown as one line on standard error; the process ends with exit code 2."""
 
 
+MOST_BYTES = 500_000_000
+"""Of any input: what has no end, such as /dev/zero, is to end here and not when the memory does."""
+
+
 def read_input(file: str) -> bytes:
     """A file's bytes, or standard input for `-`."""
-    if file == "-":
-        if sys.stdin.isatty():
-            raise BadInput("no input: name a FILE, or pipe JSON into the command")
-        return sys.stdin.buffer.read()
+    if file == "-" and sys.stdin.isatty():
+        raise BadInput("no input: name a FILE, or pipe JSON into the command")
     try:
-        return Path(file).read_bytes()
+        with sys.stdin.buffer if file == "-" else Path(file).open("rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
     except OSError as error:
         raise BadInput(f"{file}: {error.strerror or error}") from error
+    if len(data) > MOST_BYTES:
+        raise BadInput(f"{file}: has more than {MOST_BYTES // 1_000_000} MB")
+    return data
 
 
 def print_json(value: Any) -> None:
@@ -40,7 +46,12 @@ def console() -> Console:
     """Text stays as it is written: names come from files, and `[red]` or `:warning:` in one is no order to rich."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=False, markup=False, emoji=False)
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            """Rich would end with 1, which here means that the answer is no."""
+            raise BrokenPipeError
+
+    return Plain(highlight=False, soft_wrap=False, markup=False, emoji=False)
 
 
 def headline(strong: str, rest: str = "", style: str = "bold") -> Text:

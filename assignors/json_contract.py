@@ -46,10 +46,31 @@ def at(path: str, key: str | int) -> str:
     return f"{path}[{json.dumps(key, ensure_ascii=False)}]"
 
 
+class SpoiltJson(ContractError):
+    """JSON by its grammar, but with a key that stands twice in one object, or a number that is none."""
+
+
+class _Spoilt(Exception):
+    pass
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object as it is written."""
+
+
+class _Constant(str):
+    """NaN or an infinity, which are not JSON."""
+
+    __slots__ = ()
+
+
 def decode(text: str | bytes) -> Any:
     """JSON without what Python's reader lets pass: duplicate keys, NaN, nesting without end."""
     try:
-        return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+        try:
+            return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+        except _Spoilt:  # rare enough to be read again for the place
+            _refuse_spoilt(json.loads(text, object_pairs_hook=_Pairs, parse_constant=_Constant), "")
     except RecursionError:
         raise ContractError("", "the JSON is nested too deeply") from None
     except UnicodeDecodeError as error:
@@ -65,16 +86,27 @@ def decode(text: str | bytes) -> Any:
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise ContractError("", f"the key {shown(key)} stands twice in one object")
-            seen.add(key)
+        raise _Spoilt
     return result
 
 
 def _no_constant(name: str) -> Any:
-    raise ContractError("", f"{name} is not a JSON number")
+    raise _Spoilt
+
+
+def _refuse_spoilt(value: object, path: str) -> None:
+    if isinstance(value, _Pairs):
+        seen: set[str] = set()
+        for key, one in value:
+            if key in seen:
+                raise SpoiltJson(at(path, key), "the key stands twice in one object")
+            seen.add(key)
+            _refuse_spoilt(one, at(path, key))
+    elif isinstance(value, list):
+        for index, one in enumerate(value):
+            _refuse_spoilt(one, at(path, index))
+    elif isinstance(value, _Constant):
+        raise SpoiltJson(path, f"{value} is not a JSON number")
 
 
 def shown(value: object) -> str:

@@ -117,13 +117,14 @@ def summary(one: Mapping[str, Any]) -> str:
 def facts(comparison: Comparison) -> str:
     scenario = comparison.scenario
     counts = (
-        (duration_text(scenario.duration_ms), "of virtual time"),
-        (f"{sum(topic.partitions for topic in scenario.topics):,}", "partitions"),
-        (f"{len(scenario.members):,}", "members"),
-        (f"{len(comparison.strategies):,}", "strategies"),
-        (f"{len(comparison.seeds):,}", "seeds each"),
+        (sum(topic.partitions for topic in scenario.topics), "partition", "partitions"),
+        (len(scenario.members), "member", "members"),
+        (len(comparison.strategies), "strategy", "strategies"),
+        (len(comparison.seeds), "seed", "seeds each"),
     )
-    return f'<ul class="facts">{"".join(f"<li><b>{escape(n)}</b> {what}</li>" for n, what in counts)}</ul>'
+    items = [(duration_text(scenario.duration_ms), "of virtual time")]
+    items += [(f"{n:,}", one if n == 1 else many) for n, one, many in counts]
+    return f'<ul class="facts">{"".join(f"<li><b>{escape(n)}</b> {what}</li>" for n, what in items)}</ul>'
 
 
 def verdict(comparison: Comparison) -> str:
@@ -131,24 +132,42 @@ def verdict(comparison: Comparison) -> str:
         return '<div class="verdict"><p class="big">No strategy got through every run.</p></div>'
     best = comparison.ranking[0]
     assert best.score is not None
-    lines = [
-        f'<p class="big">Lowest cost: <code><b>{escape(best.strategy)}</b></code>, {number(best.score.median)}, '
-        f"and best in {best.wins:.0%} of the seeds.</p>"
-    ]
+    others = [one.strategy for one in comparison.ranking[1:] if one.strategy in comparison.sound]
+    alike = [one for one in others if costs_the_same(comparison, one, best.strategy)]
+    others = [one for one in others if one not in alike]
+    first = f"<code><b>{escape(best.strategy)}</b></code>"
+    if alike and not others:
+        lines = [f'<p class="big">Every strategy costs the same here: {number(best.score.median)}.</p>']
+    elif alike:
+        names = ", ".join(f"<code>{escape(one)}</code>" for one in alike)
+        lines = [
+            f'<p class="big">Lowest cost: {first}, {number(best.score.median)}.</p>'
+            f"<p>In every seed it is the same with {names}.</p>"
+        ]
+    else:
+        lines = [
+            f'<p class="big">Lowest cost: {first}, {number(best.score.median)}, '
+            f"and best in {best.wins:.0%} of the seeds.</p>"
+        ]
     now = comparison.present
-    if now in comparison.sound and now != best.strategy and now is not None:
+    if now in others and now is not None:
         more = comparison.difference(now, best.strategy)
         lines.append(
             f"<p>What runs now, <code>{escape(now)}</code>, costs {number(more.median)} more "
             f"({number(more.low)} to {number(more.high)}, seed by seed).</p>"
         )
-    elif len(comparison.sound) > 1:
-        more = comparison.difference(comparison.ranking[1].strategy, best.strategy)
+    elif others:
+        more = comparison.difference(others[0], best.strategy)
         lines.append(
-            f"<p>Next is <code>{escape(comparison.ranking[1].strategy)}</code> with {number(more.median)} more "
+            f"<p>Next is <code>{escape(others[0])}</code> with {number(more.median)} more "
             f"({number(more.low)} to {number(more.high)}, seed by seed).</p>"
         )
     return f'<div class="verdict">{"".join(lines)}</div>'
+
+
+def costs_the_same(comparison: Comparison, one: str, other: str) -> bool:
+    scores = comparison.scores
+    return scores[one] == scores[other]
 
 
 def ranking_words(comparison: Comparison) -> str:

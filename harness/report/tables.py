@@ -43,7 +43,7 @@ def ranking_row(comparison: Comparison, one: Ranked, top: float, against: str) -
     if one.failed_processes:
         tags += '<span class="tag broken">processes failed</span>'
     rank = "–" if one.rank is None else f"{one.rank}."
-    name = f'<th scope="row" class="wide">{rank} <code>{breakable(one.strategy)}</code>{tags}</th>'
+    name = f'<th scope="row" class="wide">{rank}&nbsp;<code>{breakable(one.strategy)}</code>{tags}</th>'
     figures = "".join(
         labelled(WORDS[cost].title, short_figure(cost, one.costs[cost].median) if one.costs else "–") for cost in SHOWN
     )

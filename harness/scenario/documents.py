@@ -12,7 +12,6 @@ Start at   decode_document
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, ClassVar, Protocol
 
@@ -20,7 +19,7 @@ import yaml
 from yaml.constructor import ConstructorError
 from yaml.nodes import MappingNode
 
-from assignors.json_contract import ContractError, at, decode, shown
+from assignors.json_contract import ContractError, SpoiltJson, at, decode, shown
 from harness.units import quoted
 
 MAX_BYTES = 16_000_000
@@ -129,8 +128,9 @@ def decoded(text: str) -> Any:
     if text.lstrip().startswith("{"):
         try:
             return decode(text)
+        except SpoiltJson:
+            raise
         except ContractError as error:
-            refuse_spoilt_json(text)
             no_json = error  # braces are YAML too
     try:
         refuse_bombs(text)
@@ -147,41 +147,6 @@ def decoded(text: str) -> Any:
 
 JSON_BEGINS = re.compile(r'\s*\{\s*["}]')
 """What is more likely broken JSON than broken YAML."""
-
-
-class Pairs(list[tuple[str, Any]]):
-    """An object as it is written."""
-
-
-class Constant(str):
-    """NaN or an infinity, which are not JSON."""
-
-    __slots__ = ()
-
-
-def refuse_spoilt_json(text: str) -> None:
-    """Where in it the key is that stands twice, or the number that is none; nothing for what is no JSON at all."""
-    try:
-        refuse_spoilt(json.loads(text, object_pairs_hook=Pairs, parse_constant=Constant), "")
-    except ContractError:
-        raise
-    except (ValueError, RecursionError):
-        return
-
-
-def refuse_spoilt(value: object, path: str) -> None:
-    if isinstance(value, Pairs):
-        seen: set[str] = set()
-        for key, one in value:
-            if key in seen:
-                raise ContractError(at(path, key), "the key stands twice in one object")
-            seen.add(key)
-            refuse_spoilt(one, at(path, key))
-    elif isinstance(value, list):
-        for index, one in enumerate(value):
-            refuse_spoilt(one, at(path, index))
-    elif isinstance(value, Constant):
-        raise ContractError(path, f"{value} is not a JSON number")
 
 
 def as_text(data: bytes | str) -> str:

@@ -71,8 +71,8 @@ def test_two_topics_cannot_share_an_id() -> None:
         ("{", "not JSON"),
         ("junk " * 2_000_000, "not JSON"),  # 10 MB
         ("[" * 200_000, "nested too deeply"),
-        ('{"a": NaN}', "NaN is not a JSON number"),
-        ('{"a": 1, "a": 2}', 'the key "a" stands twice'),
+        ('{"a": NaN}', "a: NaN is not a JSON number"),
+        ('{"a": 1, "a": 2}', "a: the key stands twice in one object"),
         ('{"a": ' + "9" * 10_000 + "}", "not JSON that can be read"),
         (b"\xff\xfe\x00", "not"),
     ],

@@ -105,6 +105,21 @@ def test_it_says_where_it_comes_from(page: str, comparison: Comparison) -> None:
     assert "Recommendation" in page
 
 
+def test_who_costs_the_same_is_not_ranked_in_words(comparison: Comparison) -> None:
+    """The first of several that tie is the first by its name only."""
+    calm = replace(comparison.scenario, timeline=(), strategy=None)
+    tie = report_page(compare(calm, ["range", "roundrobin", "sticky"], [1, 2], jobs=1), jobs=1)
+    assert "Every strategy costs the same here: " in tie
+    assert "best in 33% of the seeds" not in tie
+    three = compare(replace(comparison.scenario, strategy=None), ["range", "roundrobin", "uniform"], [1], jobs=1)
+    best = next(one for one in three.samples if one.strategy == three.ranking[0].strategy)
+    second = three.ranking[1].strategy
+    samples = tuple(replace(best, strategy=second) if one.strategy == second else one for one in three.samples)
+    shown = report_page(replace(three, samples=samples), jobs=1)
+    assert "In every seed it is the same with <code>" in shown
+    assert f"Next is <code>{three.ranking[2].strategy}</code>" in shown
+
+
 def test_intervals_hold_as_much_ownership_as_the_costs_say(comparison: Comparison) -> None:
     for strategy in STRATEGIES:
         drawn = drawing(comparison.scenario, strategy, 3)
@@ -216,10 +231,12 @@ def test_a_name_that_no_lane_has_room_for_is_cut_short(
     """Names of a live group come from its clients, and are whatever those were configured with."""
     names = ("a name\nwith a line end, longer than a lane", "one\u2028more of the kind, as long", "x" * 100_000)
     members = tuple(replace(one, name=name) for one, name in zip(comparison.scenario.members, names, strict=True))
-    odd = compare(replace(comparison.scenario, members=members, timeline=()), ["classic/range"], [1], jobs=1)
+    scenario = replace(comparison.scenario, name="n" * 200, members=members, timeline=())
+    odd = compare(scenario, ["classic/range"], [1], jobs=1)
     file = tmp_path / "report.html"
     file.write_text(report_page(odd, jobs=1), encoding="utf-8")
     tab, troubles = opened(browser, file.as_uri(), width, "light")
+    assert tab.evaluate("document.documentElement.scrollWidth") == width
     assert painted(tab) > 20
     assert troubles == []
 

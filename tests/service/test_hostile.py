@@ -78,6 +78,13 @@ def test_a_hostile_body_is_refused_fast_and_clearly(client: httpx.Client, name: 
     assert client.get("/healthz").status_code == 200
 
 
+@pytest.mark.parametrize("path", ["assign", "recommend", "simulations", "size", "compare-assignments"])
+def test_spoilt_json_is_refused_with_its_place(client: httpx.Client, path: str) -> None:
+    for body, place in ((b'{"a": {"b": 1, "b": 2}}', "a.b"), (b'{"a": {"b": [1, NaN]}}', "a.b[1]")):
+        answer = client.post(f"/v1/{path}", content=body, headers={"content-type": "application/json"})
+        assert (answer.status_code, answer.json()["path"]) == (422, place)
+
+
 def test_a_body_that_is_nested_nearly_too_deep_is_refused_too(client: httpx.Client) -> None:
     for depth in range(940, 1_000, 4):
         for path, body in (("assign", '{"strategy": "range", "group": %s}'), ("recommend", '{"duration": %s}')):

@@ -1,0 +1,47 @@
+"""Where the answer goes, and where input comes from: a full disk, a reader that has seen enough, files without end."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.harness.small_scenarios import write
+
+ROOT = Path(__file__).parents[2]
+FULL = Path("/dev/full")
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "api.cli", *arguments]
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_full_disk_is_one_line(tmp_path: Path, more: list[str]) -> None:
+    with FULL.open("w") as full:
+        ended = subprocess.run(
+            command("simulate", write(tmp_path), *more), cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert ended.returncode == 2
+    assert ended.stderr == "rebalance-lab: the answer cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_reader_that_has_seen_enough_is_no_bad_answer(tmp_path: Path, more: list[str]) -> None:
+    ran = subprocess.Popen(
+        command("simulate", write(tmp_path), *more), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert ran.stdout is not None
+    assert ran.stderr is not None
+    ran.stdout.close()
+    assert (ran.stderr.read(), ran.wait(60)) == (b"", 0)
+    ran.stderr.close()
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="this system has no /dev/zero")
+def test_a_file_without_end_is_refused() -> None:
+    ended = subprocess.run(command("simulate", "/dev/zero"), cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (2, "rebalance-lab: /dev/zero: has more than 500 MB\n")
