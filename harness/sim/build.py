@@ -200,11 +200,12 @@ def store(coordinator: Any, records: Sequence[OffsetCommit]) -> None:
 
 
 def knows(coordinator: Any, machine: Machine) -> bool:
-    """A static member that misses a rebalance stays in a classic group, in a generation it has not heard of."""
+    """A static member that misses a rebalance stays in a classic group, in a generation it has not heard of. And who
+    has lost its generation, in a group that changed its protocol twice, is still listed, but in a callback about it."""
     group = group_in(coordinator)
     if group is None or machine.member_id not in group.members:
         return False
-    return not isinstance(group, ClassicGroup) or machine.epoch == group.generation_id
+    return machine.epoch == group.generation_id if isinstance(group, ClassicGroup) else machine.epoch >= 0
 
 
 def will_accept(coordinator: Any, machine: Machine) -> bool:

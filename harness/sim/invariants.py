@@ -1,6 +1,7 @@
 """What must hold in every run, checked fact by fact as they happen.
 
 one owner        no partition is read by two processes, unless the coordinator has removed one that has not heard of it
+                 yet; when time has passed it has
 nothing skipped  who takes over starts no later than where somebody was: every record is processed
 no old records   nor before the last commit: what is read twice lies in the uncommitted window
 honest commits   nobody commits what it has not processed, and committed offsets do not go back, unless a static member
@@ -122,3 +123,7 @@ class Checker:
         if fact["quiet"] and unread:
             shown = ", ".join(f"{topic}-{index}" for topic, index in unread[:5])
             raise Broken("convergence", f"{len(unread)} partitions have no owner at the end: {shown}", fact["t"])
+        shared = [(tp, ledger.readers) for tp, ledger in self.ledgers.items() if len(ledger.readers) > 1]
+        if fact["quiet"] and shared:
+            (topic, index), readers = shared[0]
+            raise Broken("one owner", f"{' and '.join(readers)} both read {topic}-{index} to the end", fact["t"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from hashlib import sha256
 from random import Random
@@ -14,7 +15,7 @@ import pytest
 from harness.scenario.model import Callbacks, DeleteTopic, Network, Rate, Scenario, TopicSpec
 from harness.scenario.reading import parse_scenario
 from harness.sim.costs import costs
-from harness.sim.invariants import Checker
+from harness.sim.invariants import Broken, Checker
 from harness.sim.network import Wire
 from harness.sim.run import Run, simulate
 from harness.sim.trace import Fact, lines
@@ -221,3 +222,54 @@ def test_a_group_with_slow_callbacks_comes_to_rest_so_a_day_costs_what_an_hour_d
 
 def timeless(fact: Fact) -> Fact:
     return {key: value for key, value in fact.items() if key != "t"}
+
+
+def test_who_is_called_back_about_its_loss_does_not_read() -> None:
+    """A group is downgraded and upgraded within a second; the classic member that stays is told of neither, finds its
+    generation gone, and is in onPartitionsLost when somebody else is given what it was to give up."""
+    ups_and_downs = [
+        {"at": at, "autoscale": {"members": "c", "most": 6, "every": every, "cooldown": cooldown} | more}
+        for at, every, cooldown, more in (
+            (0, "6052ms", "51239ms", {"least": 0, "lag per member": 50}),
+            ("121564ms", "8777ms", "62106ms", {"least": 2, "lag per member": 1}),
+            ("226384ms", "10833ms", "1770ms", {"least": 2, "lag per member": 1}),
+        )
+    ]
+    migrates = {"downtime": "5831ms", "gap": "6671ms", "parallelism": 10, "kill": True, "members": ["c-1", "c-2"]}
+    scenario = parse_scenario(
+        {
+            "duration": "40m",
+            "topics": {"o": {"partitions": 4, "rate": "10/s"}, "p": {"partitions": 2, "rate": "5/s"}},
+            "members": {"c": {"count": 2, "topics": ["o", "p"], "record": "0.5ms"}},
+            "client": {"session.timeout.ms": 6000, "heartbeat.interval.ms": 2000},
+            "callbacks": {"revoked": "3242ms", "assigned per partition": "156ms"},
+            "timeline": [
+                {"at": 0, "crash": ["c-2"]},
+                {"at": "555853ms", "restart": {"members": ["c-2"], "downtime": "15215ms"}},
+                {"at": "286916ms", "scale": {"members": "c", "to": 0, "every": "4355ms"}},
+                {"at": "138227ms", "rolling restart": {**migrates, "strategy": "consumer/uniform"}},
+                ups_and_downs[2],
+                ups_and_downs[0],
+                ups_and_downs[1],
+            ],
+        }
+    )
+    checker = Checker()
+    facts = simulate(scenario, "classic/cooperative-sticky+static", 41_074, watch=checker.feed).facts
+    assert any(fact["fact"] == "removed" for fact in facts)
+
+
+def test_who_was_removed_hears_of_it_in_the_end() -> None:
+    """Two may read for a while, if one of them has not heard yet; not for ever."""
+    both: list[Fact] = [
+        {"t": 0, "fact": "reads", "member": "a", "partitions": {"o": [0]}, "from": {"o": [0]}},
+        {"t": 5, "fact": "removed", "member": "a"},
+        {"t": 5, "fact": "reads", "member": "b", "partitions": {"o": [0]}, "from": {"o": [0]}},
+    ]
+    for quiet in (False, True):
+        checker = Checker()
+        for fact in both:
+            checker.feed(fact)
+        end: Fact = {"t": 900_000, "fact": "end", "quiet": quiet, "unread": {}}
+        with pytest.raises(Broken, match="a and b both read o-0 to the end") if quiet else nullcontext():
+            checker.feed(end)
