@@ -101,11 +101,11 @@ def untold(scenario: Scenario) -> Iterator[str]:
         if not isinstance(event, TOLD):
             yield event.KIND
         elif getattr(event, "strategy", None):
-            yield "a migration"
+            yield "migration"
     if scenario.poison:
         yield "poison"
     if scenario.network.loss or scenario.network.duplication:
-        yield "a lossy network"
+        yield "lossy network"
     if len({(one.topics, one.pattern) for one in scenario.members}) > 1:
         yield "different subscriptions"
     if any(topic.weights is not None for topic in scenario.topics):

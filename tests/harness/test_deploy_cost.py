@@ -65,7 +65,7 @@ def test_an_estimate_is_near_to_what_a_run_of_the_whole_says(
     monkeypatch.setattr(deploy_cost, "MOST_PARTITIONS", 1_000)
     run = cost(strategy, partitions, consumers)
     assert (estimated.estimated, run.estimated) == (True, False)
-    # One run each, and what a restart meets is chance: four of them differ more than thirty.
+    # What a restart meets is chance: four of them differ more than thirty.
     assert estimated.unowned_s == pytest.approx(run.unowned_s, rel=0.5)
     assert estimated.unowned_longest_s == pytest.approx(run.unowned_longest_s, rel=0.5)
     assert estimated.waiting == pytest.approx(run.waiting, rel=0.5)
@@ -83,8 +83,19 @@ def test_an_estimate_of_an_uneven_group_does_not_make_all_as_busy_as_the_fullest
     monkeypatch.setattr(deploy_cost, "MOST_CONSUMERS", 1_000)
     run = deploy_cost.deploy_cost(strategy, group, 10_000)
     assert (estimated.estimated, run.estimated) == (True, False)
-    assert estimated.waiting == pytest.approx(run.waiting, rel=0.5)
+    # What waits at the worst moment differs threefold from run to run where the fullest have hardly any room to spare.
+    assert 0.5 < estimated.waiting / run.waiting < 2
     assert estimated.unowned_s == pytest.approx(run.unowned_s, rel=0.5)
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+def test_one_lucky_run_does_not_decide(strategy: str) -> None:
+    """Runs with other seeds differ twofold; the answer is among them, and neither the lowest nor the highest."""
+    scenario = deploy_cost.rolling_deploy(20, 20, 20 * 240.0, 500.0, 10_000)
+    rows = [deploy_cost.sample(scenario, strategy, seed).costs or {} for seed in range(11, 22)]
+    runs = sorted(row["unowned_s"] for row in rows)
+    group = SizedGroup(partitions=20, consumers=20, demand=20 * 240.0, per_consumer=500.0)
+    assert runs[0] < deploy_cost.deploy_cost(strategy, group, 10_000).unowned_s < runs[-1]
 
 
 @pytest.mark.parametrize(

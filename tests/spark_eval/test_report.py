@@ -161,6 +161,7 @@ def test_the_nearest_cells_and_their_counts(table: DecisionTable) -> None:
     [
         ({"members": {"consumer": {"count": 90, "topics": "orders"}}}, "90 members, and it has 2 to 8"),
         ({"timeline": [{"at": "30s", "pause": {"members": "consumer-1", "for": "5s"}}]}, "it has no pause"),
+        ({"network": {"loss": "1%"}}, "it has no lossy network"),
         ({"client": {"session.timeout.ms": "100s"}}, "100 s of session timeout"),
     ],
 )
