@@ -74,8 +74,9 @@ def rebalances_for_ever(scenario: Scenario, strategy: str, found: Broken) -> boo
 
 
 def never_gave_it_up(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    """By reading: only who revokes asks for the second round of a cooperative rebalance (ConsumerCoordinator), and a
-    static member that comes back to a stable group is given what is stored for it, without a rebalance."""
+    """Only who revokes asks for the second round of a cooperative rebalance, and a static member that comes back to a
+    stable group is given what is stored for it, without a rebalance. Seen with Java's consumers on a real broker
+    (tests/live/test_slow_applications.py)."""
     classic = [one for one in parse_strategies(strategy) if one.protocol == "classic"]
     cooperative = any(RebalanceProtocol.COOPERATIVE in supported_protocols_of(load_assignor(one)) for one in classic)
     comes_back = any(isinstance(one, Restart | RollingRestart | Start) for one in scenario.timeline)

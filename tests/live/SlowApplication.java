@@ -37,6 +37,7 @@ public class SlowApplication {
         for (int i = 6; i < given.length; i++) {
             settings.put(given[i].split("=")[0], given[i].split("=")[1]);
         }
+        Object revokedMs = settings.remove("revoked.ms"); // ours, not Kafka's: how long it takes to give up partitions
         var bytes = new ByteArrayDeserializer();
         try (var consumer = new KafkaConsumer<byte[], byte[]>(settings, bytes, bytes)) {
             System.out.println("ready");
@@ -47,6 +48,11 @@ public class SlowApplication {
             consumer.subscribe(List.of(given[1].split(",")), new ConsumerRebalanceListener() {
                 public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
                     System.out.println("revoked " + partitions.size());
+                    try {
+                        Thread.sleep(revokedMs == null ? 0 : Long.parseLong((String) revokedMs));
+                    } catch (InterruptedException never) {
+                        throw new IllegalStateException(never);
+                    }
                 }
 
                 public void onPartitionsLost(Collection<TopicPartition> partitions) {

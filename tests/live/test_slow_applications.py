@@ -4,6 +4,7 @@ Called back   A works on batches of five seconds. With the beginning of one of t
               partitions; A hears of it during that batch. Counted are the batches A begins until it is called back
 Thrown out    what becomes of batches that are longer than the session, as the simulation had foretold
 Deleted       a topic is deleted under an eager group: how long nobody reads anything
+Between       a static member is restarted between the two rounds of a cooperative rebalance: what nobody reads then
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from harness.brokers import Cluster
 from harness.brokers.java import find_java
 from harness.scenario.model import Scenario
 from harness.scenario.reading import parse_scenario
+from harness.sim.invariants import Broken, Checker
+from harness.sim.kafkas_own import kafkas_own
 from harness.sim.run import simulate
 from harness.sim.trace import Fact
 from tests.conformance import java_oracle
@@ -272,3 +275,56 @@ def deletion_simulated() -> list[float]:
         if fact["fact"] == "callback" and fact["t"] > 20_000:
             first.setdefault(fact["member"], fact["t"] / 1_000 - 20)
     return sorted(first.values())
+
+
+# Between
+
+
+def test_a_static_member_restarted_between_two_cooperative_rounds_leaves_partitions_without_an_owner(
+    node: Cluster, backlog: str
+) -> None:
+    """It comes back without a rebalance, to what is stored for it, and has nothing to give up: nobody asks for the
+    second round, in which the other would get its part (harness/sim/kafkas_own.py, never_gave_it_up)."""
+    given = node, backlog, "between-two-rounds", "CooperativeStickyAssignor", 1, 0
+    settings = {"session_timeout_ms": 20_000}
+    with application(*given, group_instance_id="b", **settings) as second:
+        with application(*given, group_instance_id="a", revoked_ms=60_000, **settings) as first:
+            first.go()
+            first.until("assigned")
+            second.go()
+            first.until("revoked")  # and is killed in there
+        with application(*given, group_instance_id="a", **settings) as again:
+            again.go()
+            again.until("assigned")
+            time.sleep(25.0)  # a session and more
+            owned = assigned_in(node, "between-two-rounds")
+    assert owned == {"a": PARTITIONS // 2, "b": 0}
+    assert left_between_two_rounds() == PARTITIONS // 2
+
+
+def assigned_in(cluster: Cluster, group: str) -> dict[str, int]:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    described = admin.describe_consumer_groups([group])[group].result(timeout=PATIENCE_S)
+    return {one.group_instance_id: len(one.assignment.topic_partitions) for one in described.members}
+
+
+def left_between_two_rounds() -> int:
+    """Partitions that nobody reads at the end of the simulated run, in which the same is done."""
+    reads = {"topics": "backlog", "record": "0.1ms"}
+    document = {
+        "name": "between two rounds",
+        "duration": "15m",
+        "topics": {"backlog": {"partitions": PARTITIONS, "rate": "100/s"}},
+        "members": {"a": {**reads, "instance_id": "a"}, "b": {**reads, "instance_id": "b"}},
+        "client": {"session.timeout.ms": 20_000, "heartbeat.interval.ms": 500},
+        "callbacks": {"revoked": "60s"},
+        "timeline": [
+            {"at": "30s", "start": "b"},
+            {"at": "35s", "restart": {"members": "a", "downtime": "2s", "kill": True}},
+        ],
+    }
+    scenario = parse_scenario(document)
+    with pytest.raises(Broken, match="convergence") as caught:
+        simulate(scenario, "classic/cooperative-sticky", 1, watch=Checker().feed)
+    assert "without a rebalance" in str(kafkas_own(scenario, "classic/cooperative-sticky", caught.value))
+    return int(str(caught.value).split()[1])
