@@ -100,6 +100,7 @@ def router(service: Service) -> APIRouter:
             "size",
             "How many partitions and consumers a throughput needs, now and in some years",
             tag="recommend",
+            description="Simulates deploys of the group that it finds, so it takes seconds.",
             takes=ref("Size"),
             gives=ref("Sizing"),
             cached=True,
@@ -109,6 +110,6 @@ def router(service: Service) -> APIRouter:
         media_of(request)
         parameters.read_query(request.query_params, ())
         question = Question("size", await read_body(request, limits))
-        return respond(request, await service.ask(question, "assign_s"))
+        return respond(request, await service.ask(question, "recommend_s", slow=True))
 
     return made
