@@ -5,8 +5,8 @@ Without    partition-seconds in which nobody read a partition that somebody want
            owner is paused, cut off, or held up by one record or by a callback
 Moves      a partition is read by another member than before; a needless revocation ends with the same process reading
            it again
-Settling   from an event of the timeline until the last change of ownership or of the group's state before the next one,
-           if everything is read then
+Settling   from an event of the timeline after that until the last change of ownership or of the group's state before
+           the next one, if everything is read then
 Behind     time in which more than one second's worth of records waited
 Points     of the lag curve stand for the time until the next one: they are closer together where something happens
 Start at   costs
@@ -135,7 +135,8 @@ class Meter:
         self.stalled_ms = self.moved = self.needless = 0
         self.first_epoch = self.epoch
         self.points.clear()
-        self.works_off = not self.events
+        self.works_off = self.gaps.came_to_rest
+        self.events = [] if self.gaps.came_to_rest else self.events[-1:]
 
     # Facts
 
@@ -149,7 +150,11 @@ class Meter:
             self.tracks = {tp: track for tp, track in self.tracks.items() if tp[0] != fact["topic"]}
 
     def on_event(self, fact: Fact) -> None:
+        """Of what the start-up left to be worked off, only what is left now counts."""
         self.event_over()
+        if self.works_off:
+            self.points.clear()
+            self.works_off = False
         self.events.append((self.now_ms, self.now_ms, False))
 
     def event_over(self) -> None:
@@ -242,7 +247,7 @@ class Meter:
         if self.works_off and not behind(fact):
             self.points.clear()
         falls = not self.points or fact["records"] <= self.points[-1]["records"]
-        self.works_off = self.works_off and behind(fact) and falls and not self.events
+        self.works_off = self.works_off and behind(fact) and falls
         self.points.append(fact)
 
     def on_requests(self, fact: Fact) -> None:

@@ -191,6 +191,62 @@ class TestStartUp:
         assert found.unowned_s > 4 * 170
         assert found.behind_s > 170
 
+    def test_nor_is_any_of_it_free_because_something_happens_at_last(self) -> None:
+        """Five minutes are no start-up any more."""
+        pauses = {"at": "9m", "pause": {"members": "c-1", "for": "1s"}}
+        found = cost(pauses, strategy="classic/tests.harness.test_costs:Nothing")
+        assert found.unowned_s == pytest.approx(4 * 600, abs=4 * 10)
+        assert found.behind_s > 590
+        assert found.unsettled == 1
+
+    def test_a_topic_created_after_that_is_missed_from_then_on(self) -> None:
+        creates = {"at": "8m", "create topic": {"name": "u", **FOUR}}
+        given = {"members": {"c": {"pattern": "[tu]"}}, "strategy": "classic/tests.harness.test_costs:Nothing"}
+        found = cost(creates, **given)
+        assert found.unowned_s == pytest.approx(4 * 600 + 4 * 120, abs=4 * 10)
+
+    @pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+    def test_a_record_that_holds_it_up_counts(self, strategy: str) -> None:
+        """In a KIP-848 group the first to come reads everything, and keeps the others waiting until it is through."""
+        poison = [{"topic": "t", "partition": 0, "offset": 0, "stall": "2m"}]
+        found = cost(strategy=strategy, poison=poison, members={"c": {"count": 4, "topics": "t"}})
+        assert found.stalled_s >= 120
+        assert found.behind_s > 60
+
+    @pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+    @pytest.mark.parametrize(
+        "first",
+        [
+            {"at": "0s", "slow": {"members": "c-1", "factor": 1.1, "for": "5m"}},
+            {"at": "0s", "autoscale": {"members": "c", "least": 3, "most": 4, "lag per member": 9_999}},
+            {"at": "2s", "autoscale": {"members": "c", "least": 3, "most": 4, "lag per member": 9_999}},
+            {"at": "10s", "start": ["c-1", "c-2", "c-3"]},
+        ],
+        ids=["slow", "autoscaled", "autoscaled soon", "nobody before"],
+    )
+    def test_what_it_begins_with_is_a_part_of_it(self, first: dict[str, Any], strategy: str) -> None:
+        found = cost(first, strategy=strategy, members={"c": {"count": 3, "topics": "t"}})
+        assert (found.unowned_s, found.moved, found.rebalances, found.behind_s) == (0, 0, 0, 0)
+        assert (found.settle_worst_s, found.unsettled) == (0, 0)
+
+    def test_a_crash_in_it_counts(self) -> None:
+        found = cost({"at": "2s", "crash": "c-1"}, members={"c": {"count": 3, "topics": "t"}})
+        assert found.unowned_s > 4 * 40
+
+    def test_what_it_left_to_be_worked_off_counts_from_the_first_event_on(self) -> None:
+        """Some 60 records, one every two seconds faster than they come; without the event none of them counts."""
+        slow = {"members": {"c": {"count": 1, "topics": "t", "record": "95ms"}}}
+        pauses = {"at": "30s", "pause": {"members": "c-1", "for": "100ms"}}
+        found, nothing = cost(pauses, **slow), cost(**slow)
+        assert nothing.behind_s == 0
+        assert found.behind_s == pytest.approx(behind_from(facts_of(pauses, **slow), 30_000), abs=4)
+
+
+def behind_from(facts: list[Fact], from_ms: int) -> float:
+    """Until it has caught up, in a run that is behind only once."""
+    behind_ms = [fact["t"] for fact in facts if fact["fact"] == "lag" and fact["records"] > fact["rate"]]
+    return (max(behind_ms) - from_ms) / 1_000
+
 
 def test_nothing_is_missed_before_anybody_has_subscribed() -> None:
     create = {"at": "1m", "create topic": {"name": "new", "partitions": 3}}
