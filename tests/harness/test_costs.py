@@ -307,3 +307,23 @@ def test_what_is_kept_stands_still_while_a_callback_goes_on() -> None:
     found = cost({"at": "2m", "start": "b"}, strategy="classic/cooperative-sticky", members=members, **changes)
     assert found.stalled_s == 3 * 4
     assert found.moved == 1
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+def test_what_stands_still_is_drawn(strategy: str) -> None:
+    """A chart's amber, times what is read under it, is what the costs say; nothing else happens at the time."""
+    changes = {"callbacks": {"revoked": "4s", "assigned": "3s"}, "members": {"c": {"count": 3, "topics": "t"}}}
+    poison = [{"topic": "t", "partition": 0, "offset": 1_000, "stall": "20s"}]
+    restarts = {"at": "2m", "restart": {"members": "c-1", "downtime": "5s"}}
+    paused = {"at": "4m", "pause": {"members": "c-2", "for": "20s"}}
+    facts = facts_of(restarts, paused, strategy=strategy, poison=poison, **changes)
+    drawn = timelines(facts)
+    stalled_ms = sum(
+        max(0, min(state.end_ms, span.end_ms) - max(state.start_ms, span.start_ms, 120_000)) * len(span.partitions)
+        for state in drawn.states
+        if state.what != "running"
+        for span in drawn.reads
+        if span.member == state.member
+    )
+    assert stalled_ms == costs(facts).stalled_s * 1_000
+    assert {state.what for state in drawn.states} == {"running", "paused", "held up by a record", "in a callback"}
