@@ -88,6 +88,21 @@ class TestStandstill:
         found = cost(pauses, {"at": "70s", "isolate": {"members": "c-1", "for": "5s"}})
         assert found.stalled_s == 4 * 40
 
+    @pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+    def test_it_ends_when_somebody_else_reads(self, strategy: str) -> None:
+        """Who is paused has been put out by then, and has only not heard of it."""
+        broker = {"group.consumer.session.timeout.ms": 45_000}
+        pauses = {"at": "2m", "pause": {"members": "c-1", "for": "5m"}}
+        found = cost(pauses, strategy=strategy, members={"c": {"count": 2, "topics": "t"}}, broker=broker)
+        assert found.stalled_s == pytest.approx(2 * 47, abs=2 * 8)
+        assert found.unsettled == 0
+
+    def test_it_goes_on_when_that_one_is_gone(self) -> None:
+        pauses = {"at": "2m", "pause": {"members": "c-1", "for": "6m"}}
+        crash = {"at": "5m", "crash": "c-2"}
+        found = cost(pauses, crash, members={"c": {"count": 2, "topics": "t"}})
+        assert found.stalled_s == pytest.approx(2 * 45 + 2 * 180, abs=10)
+
 
 def test_who_is_behind_is_so_until_it_has_caught_up_also_when_nothing_comes_any_more() -> None:
     """120,000 records, 5 ms each."""
