@@ -111,6 +111,19 @@ def test_who_is_behind_is_so_until_it_has_caught_up_also_when_nothing_comes_any_
     assert found.recover_s == pytest.approx(600, abs=10)
 
 
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+def test_who_is_cut_off_fetches_nothing(strategy: str) -> None:
+    """Half of 10 records a second wait for 30 s, and are caught up with; then for a session, and only the few that were
+    processed before the cut and not committed are read twice."""
+    members = {"c": {"count": 2, "topics": "t", "record": "10ms"}}
+    short, long = ({"at": "2m", "isolate": {"members": "c-1", "for": lasts}} for lasts in ("30s", "5m"))
+    found = cost(short, strategy=strategy, members=members)
+    assert (found.lag_peak, found.read_twice, found.moved) == (pytest.approx(150, abs=12), 0, 0)
+    found = cost(long, strategy=strategy, members=members)
+    assert found.lag_peak == pytest.approx(5 * 47, abs=45)
+    assert found.read_twice <= 5 * 6
+
+
 class TestWhatNobodyWants:
     def test_a_topic_is_wanted_again_later(self) -> None:
         topics = {"t": FOUR, "other": FOUR}
