@@ -355,3 +355,15 @@ def test_what_stands_still_is_drawn(strategy: str) -> None:
     )
     assert stalled_ms == costs(facts).stalled_s * 1_000
     assert {state.what for state in drawn.states} == {"running", "paused", "held up by a record", "in a callback"}
+
+
+def test_assignors_that_ask_know_the_loads_of_partitions() -> None:
+    """Half of all records come to the first of six partitions."""
+    topics = {"t": {"partitions": 6, "rate": "100/s", "skew": [0.5, 0.1, 0.1, 0.1, 0.1, 0.1]}}
+    grows = {"at": "5m", "add partitions": {"topic": "t", "to": 9}}
+    given: dict[str, Any] = {"topics": topics, "members": {"c": {"count": 2, "topics": "t"}}}
+    assert cost(strategy="classic/load-aware", **given).load_skew == 1
+    assert cost(strategy="classic/cooperative-sticky", **given).load_skew == 1.4
+    aware, sticky = (cost(grows, strategy=f"classic/{one}", **given) for one in ("load-aware", "cooperative-sticky"))
+    assert aware.load_skew < sticky.load_skew
+    assert cost(strategy="classic/load-aware", topics={"t": {"partitions": 4}}).unowned_s == 0
