@@ -13,6 +13,7 @@ import binascii
 import json
 import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -79,8 +80,8 @@ def decode(text: str | bytes) -> Any:
         raise ContractError("", f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except ContractError:
         raise
-    except ValueError as error:  # an integer of more digits than Python converts
-        raise ContractError("", f"not JSON that can be read: {error}") from None
+    except ValueError:  # an integer of more digits than Python converts
+        raise ContractError("", f"a number has more than {sys.get_int_max_str_digits():,} digits") from None
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

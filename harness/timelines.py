@@ -17,7 +17,9 @@ from harness.sim.trace import Fact, by_topic, flat
 from protocol_v1.effects.member import TopicPartition
 
 DOWN = ("killed", "closed", "failed")
-STILL = {"paused": "paused", "cut off": "cut off", "stalled": "held up by a record"}
+STILL = {"paused": "paused", "cut off": "cut off"}
+HELD_UP = "held up by a record"
+CALLED = "in a callback"
 GOES_ON = ("resumed", "connected")
 
 
@@ -100,8 +102,8 @@ class Reader:
         self.open: dict[tuple[str, TopicPartition], int] = {}
         self.running: dict[str, int] = {}
         self.still: dict[tuple[str, str], int] = {}
-        self.held_up: dict[str, tuple[int, int]] = {}
-        """By one record: from when until when."""
+        self.held_up: dict[str, tuple[int, int, str]] = {}
+        """By one record or in a callback: from when until when, and in which of the two."""
         self.reads: list[tuple[int, int, str, int, str]] = []
         self.gaps: list[tuple[int, int, str, int, str]] = []
         self.finder = Gaps(lambda tp, start_ms, end_ms: self.gaps.append((start_ms, end_ms, *tp, "")))
@@ -119,6 +121,8 @@ class Reader:
                 topics[fact["topic"]] = max(fact["partitions"], topics.get(fact["topic"], 0))
             case "process":
                 self.on_process(fact["member"], fact["is"], fact.get("ms", 0))
+            case "callback" if "ms" in fact:
+                self.is_held_up(fact["member"], fact["ms"], CALLED)
             case "lag":
                 self.lines.lags.append((fact["t"], fact["records"]))
         text = in_words(fact)
@@ -141,8 +145,7 @@ class Reader:
                 self.lines.members.append(member)
             self.running[member] = self.now_ms
         elif what == "stalled":
-            self.is_through(member)
-            self.held_up[member] = (self.now_ms, self.now_ms + for_ms)
+            self.is_held_up(member, for_ms, HELD_UP)
         elif what in STILL:
             self.still[member, what] = self.now_ms
         elif what in GOES_ON:
@@ -160,11 +163,15 @@ class Reader:
         if since_ms is not None:
             self.lines.states.append(State(since_ms, self.now_ms, member, STILL[how]))
 
+    def is_held_up(self, member: str, for_ms: int, what: str) -> None:
+        self.is_through(member)
+        self.held_up[member] = (self.now_ms, self.now_ms + for_ms, what)
+
     def is_through(self, member: str) -> None:
-        """With the record that held it up, or is no more."""
-        start_ms, end_ms = self.held_up.pop(member, (0, 0))
+        """With the record or the callback that held it up, or is no more."""
+        start_ms, end_ms, what = self.held_up.pop(member, (0, 0, ""))
         if end_ms:
-            self.lines.states.append(State(start_ms, min(end_ms, self.now_ms), member, STILL["stalled"]))
+            self.lines.states.append(State(start_ms, min(end_ms, self.now_ms), member, what))
 
     def finish(self) -> Timelines:
         lines, end_ms = self.lines, self.now_ms

@@ -54,7 +54,7 @@ WORDS: Mapping[str, CostWords] = {
         "Owner stuck",
         "s",
         "partitions wait for an owner that stands still for {a} instead of {b}",
-        "Partition-seconds in which the owner is paused, cut off or held up by one record.",
+        "Partition-seconds in which the owner is paused, cut off, or held up by one record or by a callback.",
     ),
     "fetch_sessions_lost": CostWords(
         "Fetch sessions lost",

@@ -117,7 +117,11 @@ def show(comparison: Comparison, file: str) -> None:
     from harness.weights import weights_text
 
     out = console()
-    runs = f"{len(comparison.strategies)} strategies, {len(comparison.seeds)} seeds each"
+    strategies, seeds = len(comparison.strategies), len(comparison.seeds)
+    runs = (
+        f"{strategies} {'strategy' if strategies == 1 else 'strategies'}, {seeds} {'seed' if seeds == 1 else 'seeds'}"
+    )
+    runs += " each" if strategies > 1 else ""
     length = duration_text(comparison.scenario.duration_ms)
     out.print(headline(comparison.scenario.name, f", {length}: {runs}"), soft_wrap=True)
     for note in comparison.notes:

@@ -197,8 +197,8 @@ READING = """
 <p>Every strategy meets the same scenario with the same seeds, so differences are taken seed by seed: what bad luck does
 to everybody cancels out. An interval of a difference that does not hold 0 is a difference.</p>
 <p>In the charts a triangle is an event of the timeline. A grey lane is a process that runs without partitions, an empty
-one a process that does not run; amber is a process that is paused, cut off or held up. In the view by partition a
-colour is the member that reads it, and red is nobody.</p>
+one a process that does not run; amber is a process that is paused, cut off, held up or in a callback. In the view by
+partition a colour is the member that reads it, and red is nobody.</p>
 """
 
 

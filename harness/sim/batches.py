@@ -28,8 +28,10 @@ class Batches:
     def go_on(self) -> None:
         """Plan the next thing that is an event of its own: a slow batch, or a poisoned record."""
         process = self.process
-        if not process.alive or process.busy or process.in_callback or process.paused or not process.reader.streams:
+        if not process.alive or process.busy or process.in_callback or not process.reader.streams:
             return
+        if process.paused or process.cut_off:
+            return  # until it fetches again
         process.reader.advance(process.now_ms)
         due = [self.poisoned_ms(tp, poison) for tp, poison in self.ahead]
         if self.is_slow(process.application.max_poll_records):
@@ -62,7 +64,9 @@ class Batches:
 
     def look_at_batch(self, turn: int) -> None:
         process = self.process
-        if not process.alive or turn != process.turn or process.busy or process.paused or not process.machine.in_poll:
+        if not process.alive or turn != process.turn or process.busy or not process.machine.in_poll:
+            return
+        if process.paused or process.cut_off:
             return
         process.reader.advance(process.now_ms)
         stall_ms = self.stall_ms()

@@ -62,7 +62,8 @@ class Catalogue:
         world, now_ms, again = self.world, self.world.kernel.now_ms, spec.name in self.specs
         self.specs[spec.name] = spec
         topic_id = numbered_id(next(self.ids)) if again else None  # the others can be told by their names
-        self.topics[spec.name] = Topic(spec.partitions, racks=spec.racks, id=topic_id)
+        loads = self.loads(spec, spec.partitions)
+        self.topics[spec.name] = Topic(spec.partitions, racks=spec.racks, load=loads, id=topic_id)
         world.trace.tell(now_ms, "topic", topic=spec.name, partitions=spec.partitions)
         self.tell_wanted()
         for index in range(spec.partitions):
@@ -101,6 +102,11 @@ class Catalogue:
     def rate_of(self, spec: TopicSpec, index: int, now_ms: int) -> int:
         return per_ms(spec.rate_of(index, self.topics[spec.name].partitions, rate_at(spec.rate, now_ms)))
 
+    def loads(self, spec: TopicSpec, partitions: int) -> tuple[float, ...] | None:
+        """For assignors that ask, as if measured once: records a second when the topic gets so many partitions."""
+        rate = rate_at(spec.rate, self.world.kernel.now_ms)
+        return tuple(spec.rate_of(index, partitions, rate) for index in range(partitions)) if rate else None
+
     def change_rates(self, name: str) -> None:
         if name not in self.topics:
             return
@@ -115,7 +121,8 @@ class Catalogue:
 
     def grow(self, name: str, partitions: int) -> None:
         now_ms, before = self.world.kernel.now_ms, self.topics[name]
-        self.topics[name] = Topic(partitions, racks=grown_racks(before, partitions), id=before.id)
+        loads = self.loads(self.specs[name], partitions)
+        self.topics[name] = Topic(partitions, racks=grown_racks(before, partitions), load=loads, id=before.id)
         self.world.trace.tell(now_ms, "topic", topic=name, partitions=partitions)
         for index in range(before.partitions, partitions):
             self.world.records.add((name, index), 0, now_ms)

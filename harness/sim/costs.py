@@ -2,11 +2,11 @@
 
 Counted    from the end of the group's start-up on (start_up.py); requests, and what was read twice, from the beginning
 Without    partition-seconds in which nobody read a partition that somebody wants (gaps.py); it stands still when its
-           owner is paused, cut off, or held up by one record or by a callback
+           owner is paused, cut off, or held up by one record or by a callback, until somebody else reads it
 Moves      a partition is read by another member than before; a needless revocation ends with the same process reading
            it again
-Settling   from an event of the timeline until the last change of ownership or of the group's state before the next one,
-           if everything is read then
+Settling   from an event of the timeline after that until the last change of ownership or of the group's state before
+           the next one, if everything is read then
 Behind     time in which more than one second's worth of records waited
 Points     of the lag curve stand for the time until the next one: they are closer together where something happens
 Start at   costs
@@ -97,6 +97,7 @@ class Meter:
         self.lives: dict[str, int] = {}
         self.still: dict[str, Standstill] = {}
         self.reading: dict[str, set[TopicPartition]] = {}
+        """What stands still if this one does: not what others read by now, because this one has been put out."""
         self.gaps = Gaps(self.on_gap)
         self.unowned_ms: Counter[TopicPartition] = Counter()
         self.longest_ms = 0
@@ -135,7 +136,8 @@ class Meter:
         self.stalled_ms = self.moved = self.needless = 0
         self.first_epoch = self.epoch
         self.points.clear()
-        self.works_off = not self.events
+        self.works_off = self.gaps.came_to_rest
+        self.events = [] if self.gaps.came_to_rest else self.events[-1:]
 
     # Facts
 
@@ -149,7 +151,11 @@ class Meter:
             self.tracks = {tp: track for tp, track in self.tracks.items() if tp[0] != fact["topic"]}
 
     def on_event(self, fact: Fact) -> None:
+        """Of what the start-up left to be worked off, only what is left now counts."""
         self.event_over()
+        if self.works_off:
+            self.points.clear()
+            self.works_off = False
         self.events.append((self.now_ms, self.now_ms, False))
 
     def event_over(self) -> None:
@@ -210,6 +216,8 @@ class Meter:
         for topic, indexes in fact["partitions"].items():
             for index, start in zip(indexes, fact["from"][topic], strict=True):
                 track = self.tracks.setdefault((topic, index), Track())
+                for other in track.readers:
+                    self.hand_on((topic, index), other, taken=True)
                 mine.add((topic, index))
                 me = (name, self.lives.get(name, 0))
                 if track.last is not None:
@@ -223,8 +231,21 @@ class Meter:
         name = fact["member"]
         self.add_standstill(name)
         self.count_twice(fact)
-        self.reading.setdefault(name, set()).difference_update(flat(fact["partitions"]))
+        mine = self.reading.setdefault(name, set())
+        for tp in flat(fact["partitions"]):
+            left = self.tracks[tp].readers if tp in self.tracks and tp in mine else ()
+            mine.discard(tp)
+            for other in left:
+                self.hand_on(tp, other, taken=False)
         self.changed()
+
+    def hand_on(self, tp: TopicPartition, other: str, *, taken: bool) -> None:
+        """From one that reads it, to another or back from it."""
+        self.add_standstill(other)
+        if taken:
+            self.reading[other].discard(tp)
+        else:
+            self.reading[other].add(tp)
 
     def count_twice(self, fact: Fact) -> None:
         for topic, indexes in fact["partitions"].items():
@@ -242,7 +263,7 @@ class Meter:
         if self.works_off and not behind(fact):
             self.points.clear()
         falls = not self.points or fact["records"] <= self.points[-1]["records"]
-        self.works_off = self.works_off and behind(fact) and falls and not self.events
+        self.works_off = self.works_off and behind(fact) and falls
         self.points.append(fact)
 
     def on_requests(self, fact: Fact) -> None:

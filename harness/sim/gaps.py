@@ -3,8 +3,8 @@
 Given      the facts of a run, in order
 Returns    each gap as it closes, to whoever asked for them: costs.py adds them up, timelines.py draws them
 Counted    from the end of the group's start-up (start_up.py), to the partition's next owner, its deletion, the end
-           of all wishes for it, or of the run. Where the start-up never ends, from the partition's first owner, or
-           since somebody wants it
+           of all wishes for it, or of the run. Where the start-up never ends, or takes too long to be one, from the
+           partition's first owner, or since somebody wants it
 Wanted     as the trace says; everything, where it does not
 Start at   Gaps.feed
 """
@@ -35,6 +35,8 @@ class Gaps:
         """Gaps of the start-up, for the case that it never ends."""
         self.begun = False
         """The start-up is over."""
+        self._all_counts = False
+        """It has been given up: whatever there is counts, and has from the beginning."""
         self.open: dict[TopicPartition, int] = {}
         """Since when."""
 
@@ -46,6 +48,14 @@ class Gaps:
             self.begun = self._start_up.over
             if self.begun:
                 self._begin()
+        if self._start_up.in_vain and not self._all_counts:
+            self._all_counts = True
+            self._count_all()
+
+    @property
+    def came_to_rest(self) -> bool:
+        """The start-up is over, and nothing had happened by then."""
+        return self.begun and self._start_up.at_rest
 
     def _take(self, fact: Fact) -> None:
         match fact["fact"]:
@@ -82,12 +92,17 @@ class Gaps:
         for tp in self._readers:
             self._count(tp)
 
+    def _count_all(self) -> None:
+        """Also what has never been read, since somebody wants it."""
+        for tp in self._readers:
+            if tp not in self._counted and self._wanted is not None and tp[0] in self._wanted:
+                self._counted.add(tp)
+                self.open[tp] = self._wanted[tp[0]]
+
     def finish(self, now_ms: int) -> None:
         """What is still open is closed now."""
         self._now_ms = now_ms
-        for tp in self._readers:
-            if tp not in self._counted and self._wanted is not None and tp[0] in self._wanted:
-                self.open[tp] = self._wanted[tp[0]]
+        self._count_all()
         for tp in list(self.open):
             self._close(tp)
         for early in self._early:
@@ -106,7 +121,7 @@ class Gaps:
             if (name, index) not in self._readers:
                 self._readers[name, index] = set()
                 self._unread.add((name, index))
-            if self.begun:
+            if self.begun or self._all_counts:
                 self._count((name, index))
 
     def _count(self, tp: TopicPartition) -> None:

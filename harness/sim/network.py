@@ -137,10 +137,12 @@ class Wire:
             return
         process.hand_commits.before_silence()
         process.cut_off = True
+        process.read_on()
         self.world.trace.tell(self.world.kernel.now_ms, "process", member=process.name, **{"is": "cut off"})
 
     def reconnect(self, process: Process) -> None:
         process.cut_off = False
+        process.fetch_again()
         self.world.trace.tell(self.world.kernel.now_ms, "process", member=process.name, **{"is": "connected"})
         # At once: what is on its way already was sent later, and must not come first.
         for action, given in self.held.pop(process.name, []):

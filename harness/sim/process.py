@@ -272,9 +272,8 @@ class Process:
     def resume(self) -> None:
         if not self.alive or not self.paused:
             return
-        self.paused, self.fetching = False, True
-        self.read_on()
-        self.world.kernel.after(self.world.fetch_ms(), self.fetched)
+        self.paused = False
+        self.fetch_again()
         self.world.trace.tell(self.now_ms, "process", member=self.name, **{"is": "resumed"})
         waiting, self.waiting = self.waiting, []
         for event in waiting:
@@ -285,14 +284,22 @@ class Process:
         if self.busy and self.busy_until_ms <= self.now_ms:
             self.poll_again(self.turn)
 
+    def fetch_again(self) -> None:
+        """Nothing has been fetched for a while."""
+        self.fetching = True
+        self.read_on()
+        self.world.kernel.after(self.world.fetch_ms(), self.fetched)
+
     def fetched(self) -> None:
         self.fetching = False
         if self.alive:
             self.read_on()
+            self.batches.go_on()
 
     def read_on(self) -> None:
-        """Or not: nothing is processed in a standstill, a callback or close(), or while one record holds all up."""
-        still = self.paused or self.in_callback or self.closing or self.stalled or self.fetching
+        """Or not: nothing is processed in a standstill, a callback or close(), while one record holds all up, or where
+        nothing can be fetched."""
+        still = self.paused or self.in_callback or self.closing or self.stalled or self.fetching or self.cut_off
         self.reader.set_running(not still, self.now_ms)
 
     def slow_down(self, factor: float) -> None:
@@ -413,7 +420,7 @@ class Process:
         if not self.has_background or self.stopping or self.closing or self.busy:
             return
         self.reader.advance(self.now_ms)
-        if self.reader.lag >= RECORD:
+        if self.reader.lag >= RECORD and not self.cut_off:
             self.work_until(self.now_ms + self.batch_ms())
 
     def after_callbacks(self) -> None:

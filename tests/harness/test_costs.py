@@ -88,12 +88,40 @@ class TestStandstill:
         found = cost(pauses, {"at": "70s", "isolate": {"members": "c-1", "for": "5s"}})
         assert found.stalled_s == 4 * 40
 
+    @pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+    def test_it_ends_when_somebody_else_reads(self, strategy: str) -> None:
+        """Who is paused has been put out by then, and has only not heard of it."""
+        broker = {"group.consumer.session.timeout.ms": 45_000}
+        pauses = {"at": "2m", "pause": {"members": "c-1", "for": "5m"}}
+        found = cost(pauses, strategy=strategy, members={"c": {"count": 2, "topics": "t"}}, broker=broker)
+        assert found.stalled_s == pytest.approx(2 * 47, abs=2 * 8)
+        assert found.unsettled == 0
+
+    def test_it_goes_on_when_that_one_is_gone(self) -> None:
+        pauses = {"at": "2m", "pause": {"members": "c-1", "for": "6m"}}
+        crash = {"at": "5m", "crash": "c-2"}
+        found = cost(pauses, crash, members={"c": {"count": 2, "topics": "t"}})
+        assert found.stalled_s == pytest.approx(2 * 45 + 2 * 180, abs=10)
+
 
 def test_who_is_behind_is_so_until_it_has_caught_up_also_when_nothing_comes_any_more() -> None:
     """120,000 records, 5 ms each."""
     bursts = {"partitions": 4, "rate": {"steps": [{"at": "0s", "rate": "1000/s"}, {"at": "2m", "rate": "0/s"}]}}
     found = cost(topics={"t": bursts}, members={"c": {"count": 1, "topics": "t", "record": "5ms"}}, duration="20m")
     assert found.recover_s == pytest.approx(600, abs=10)
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+def test_who_is_cut_off_fetches_nothing(strategy: str) -> None:
+    """Half of 10 records a second wait for 30 s, and are caught up with; then for a session, and only the few that were
+    processed before the cut and not committed are read twice."""
+    members = {"c": {"count": 2, "topics": "t", "record": "10ms"}}
+    short, long = ({"at": "2m", "isolate": {"members": "c-1", "for": lasts}} for lasts in ("30s", "5m"))
+    found = cost(short, strategy=strategy, members=members)
+    assert (found.lag_peak, found.read_twice, found.moved) == (pytest.approx(150, abs=12), 0, 0)
+    found = cost(long, strategy=strategy, members=members)
+    assert found.lag_peak == pytest.approx(5 * 47, abs=45)
+    assert found.read_twice <= 5 * 6
 
 
 class TestWhatNobodyWants:
@@ -191,6 +219,62 @@ class TestStartUp:
         assert found.unowned_s > 4 * 170
         assert found.behind_s > 170
 
+    def test_nor_is_any_of_it_free_because_something_happens_at_last(self) -> None:
+        """Five minutes are no start-up any more."""
+        pauses = {"at": "9m", "pause": {"members": "c-1", "for": "1s"}}
+        found = cost(pauses, strategy="classic/tests.harness.test_costs:Nothing")
+        assert found.unowned_s == pytest.approx(4 * 600, abs=4 * 10)
+        assert found.behind_s > 590
+        assert found.unsettled == 1
+
+    def test_a_topic_created_after_that_is_missed_from_then_on(self) -> None:
+        creates = {"at": "8m", "create topic": {"name": "u", **FOUR}}
+        given = {"members": {"c": {"pattern": "[tu]"}}, "strategy": "classic/tests.harness.test_costs:Nothing"}
+        found = cost(creates, **given)
+        assert found.unowned_s == pytest.approx(4 * 600 + 4 * 120, abs=4 * 10)
+
+    @pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+    def test_a_record_that_holds_it_up_counts(self, strategy: str) -> None:
+        """In a KIP-848 group the first to come reads everything, and keeps the others waiting until it is through."""
+        poison = [{"topic": "t", "partition": 0, "offset": 0, "stall": "2m"}]
+        found = cost(strategy=strategy, poison=poison, members={"c": {"count": 4, "topics": "t"}})
+        assert found.stalled_s >= 120
+        assert found.behind_s > 60
+
+    @pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+    @pytest.mark.parametrize(
+        "first",
+        [
+            {"at": "0s", "slow": {"members": "c-1", "factor": 1.1, "for": "5m"}},
+            {"at": "0s", "autoscale": {"members": "c", "least": 3, "most": 4, "lag per member": 9_999}},
+            {"at": "2s", "autoscale": {"members": "c", "least": 3, "most": 4, "lag per member": 9_999}},
+            {"at": "10s", "start": ["c-1", "c-2", "c-3"]},
+        ],
+        ids=["slow", "autoscaled", "autoscaled soon", "nobody before"],
+    )
+    def test_what_it_begins_with_is_a_part_of_it(self, first: dict[str, Any], strategy: str) -> None:
+        found = cost(first, strategy=strategy, members={"c": {"count": 3, "topics": "t"}})
+        assert (found.unowned_s, found.moved, found.rebalances, found.behind_s) == (0, 0, 0, 0)
+        assert (found.settle_worst_s, found.unsettled) == (0, 0)
+
+    def test_a_crash_in_it_counts(self) -> None:
+        found = cost({"at": "2s", "crash": "c-1"}, members={"c": {"count": 3, "topics": "t"}})
+        assert found.unowned_s > 4 * 40
+
+    def test_what_it_left_to_be_worked_off_counts_from_the_first_event_on(self) -> None:
+        """Some 60 records, one every two seconds faster than they come; without the event none of them counts."""
+        slow = {"members": {"c": {"count": 1, "topics": "t", "record": "95ms"}}}
+        pauses = {"at": "30s", "pause": {"members": "c-1", "for": "100ms"}}
+        found, nothing = cost(pauses, **slow), cost(**slow)
+        assert nothing.behind_s == 0
+        assert found.behind_s == pytest.approx(behind_from(facts_of(pauses, **slow), 30_000), abs=4)
+
+
+def behind_from(facts: list[Fact], from_ms: int) -> float:
+    """Until it has caught up, in a run that is behind only once."""
+    behind_ms = [fact["t"] for fact in facts if fact["fact"] == "lag" and fact["records"] > fact["rate"]]
+    return (max(behind_ms) - from_ms) / 1_000
+
 
 def test_nothing_is_missed_before_anybody_has_subscribed() -> None:
     create = {"at": "1m", "create topic": {"name": "new", "partitions": 3}}
@@ -251,3 +335,35 @@ def test_what_is_kept_stands_still_while_a_callback_goes_on() -> None:
     found = cost({"at": "2m", "start": "b"}, strategy="classic/cooperative-sticky", members=members, **changes)
     assert found.stalled_s == 3 * 4
     assert found.moved == 1
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+def test_what_stands_still_is_drawn(strategy: str) -> None:
+    """A chart's amber, times what is read under it, is what the costs say; nothing else happens at the time."""
+    changes = {"callbacks": {"revoked": "4s", "assigned": "3s"}, "members": {"c": {"count": 3, "topics": "t"}}}
+    poison = [{"topic": "t", "partition": 0, "offset": 1_000, "stall": "20s"}]
+    restarts = {"at": "2m", "restart": {"members": "c-1", "downtime": "5s"}}
+    paused = {"at": "4m", "pause": {"members": "c-2", "for": "20s"}}
+    facts = facts_of(restarts, paused, strategy=strategy, poison=poison, **changes)
+    drawn = timelines(facts)
+    stalled_ms = sum(
+        max(0, min(state.end_ms, span.end_ms) - max(state.start_ms, span.start_ms, 120_000)) * len(span.partitions)
+        for state in drawn.states
+        if state.what != "running"
+        for span in drawn.reads
+        if span.member == state.member
+    )
+    assert stalled_ms == costs(facts).stalled_s * 1_000
+    assert {state.what for state in drawn.states} == {"running", "paused", "held up by a record", "in a callback"}
+
+
+def test_assignors_that_ask_know_the_loads_of_partitions() -> None:
+    """Half of all records come to the first of six partitions."""
+    topics = {"t": {"partitions": 6, "rate": "100/s", "skew": [0.5, 0.1, 0.1, 0.1, 0.1, 0.1]}}
+    grows = {"at": "5m", "add partitions": {"topic": "t", "to": 9}}
+    given: dict[str, Any] = {"topics": topics, "members": {"c": {"count": 2, "topics": "t"}}}
+    assert cost(strategy="classic/load-aware", **given).load_skew == 1
+    assert cost(strategy="classic/cooperative-sticky", **given).load_skew == 1.4
+    aware, sticky = (cost(grows, strategy=f"classic/{one}", **given) for one in ("load-aware", "cooperative-sticky"))
+    assert aware.load_skew < sticky.load_skew
+    assert cost(strategy="classic/load-aware", topics={"t": {"partitions": 4}}).unowned_s == 0

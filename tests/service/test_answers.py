@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from harness.units import duration_ms
 from tests.api.conftest import Run, run  # noqa: F401 - a fixture
 from tests.service.conftest import GROUP, HEAVY, ROOT, SCENARIO, Running
 
@@ -115,6 +116,21 @@ def test_a_simulation_that_is_wrong_is_no_job(client: httpx.Client) -> None:
     assert refused.json()["path"].startswith("timeline[0].stop")
     late = client.post("/v1/simulations?until=3m", json=SCENARIO)
     assert (late.status_code, late.json()["path"]) == (422, "until")
+
+
+@pytest.mark.parametrize("until", ["1m", "1m30s", "12.5s", "90s500ms"])
+def test_a_simulation_stops_where_the_command_line_can(client: httpx.Client, until: str) -> None:
+    job = client.post("/v1/simulations", params={"until": until}, json=SCENARIO).json()
+    assert followed(client, job["links"]["events"])[-1][0] == "done"
+    assert client.get(job["links"]["result"]).json()["until_ms"] == duration_ms(until)
+
+
+def test_all_strategies_may_be_named_and_weighed_as_on_the_command_line(client: httpx.Client) -> None:
+    every = [one["name"] for one in client.get("/v1/strategies").json()["strategies"]]
+    every += [f"{one}+static" for one in every]
+    asked = {"strategies": ",".join(every), "seeds": 1, "weights": "moved=0.0005,behind_s=1000000"}
+    given = client.post("/v1/recommend", params=asked, json=SCENARIO)
+    assert given.status_code == 200, given.text
 
 
 def test_a_result_that_is_not_there_yet_is_a_conflict(client: httpx.Client) -> None:

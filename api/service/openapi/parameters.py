@@ -17,7 +17,7 @@ from api.service.problems import Problem
 from assignors.json_contract import shown
 from harness.weights import NAMES
 
-WEIGHT = rf"({'|'.join(NAMES)})=[0-9]{{1,6}}(\.[0-9]{{1,3}})?"
+WEIGHT = rf"({'|'.join(NAMES)})=[0-9]{{1,10}}(\.[0-9]{{1,9}})?"
 BOOLEANS = {"true": True, "false": False}
 
 
@@ -71,7 +71,7 @@ def documented(parameters: Iterable[Parameter]) -> list[dict[str, Any]]:
     return [one.documented() for one in parameters]
 
 
-def text(pattern: str, most: int = 400) -> dict[str, Any]:
+def text(pattern: str, most: int = 1_000) -> dict[str, Any]:
     return {"type": "string", "pattern": f"^({pattern})$", "maxLength": most}
 
 
@@ -116,7 +116,10 @@ SEED = Parameter(
     example=1,
 )
 UNTIL = Parameter(
-    name="until", schema=text(r"[0-9]{1,9}(ms|s|m|h|d)", 12), description="Stop there: 90s or 5m.", example="5m"
+    name="until",
+    schema=text(r"([0-9]{1,9}(\.[0-9]{1,3})?(ms|s|m|h|d)){1,5}", 40),
+    description="Stop there: 90s, 12.5s or 2m31s.",
+    example="5m",
 )
 CLUSTER = Parameter(
     name="cluster",
