@@ -27,14 +27,11 @@ from harness.sim.costs import Costs, Meter, Row
 from harness.sim.invariants import Broken, Checker
 from harness.sim.kafkas_own import kafkas_own
 from harness.sim.run import simulate
-from harness.sim.trace import Fact
+from harness.sim.trace import NOT_KEPT, Fact, written
 
 T = TypeVar("T")
 Progress = Callable[[int], None]
 """Told how many runs are done."""
-
-NOT_KEPT = "durable"
-"""The one kind of fact that is only whispered: a trace does not hold it, unless it broke an invariant."""
 
 ENDED_BY_ITSELF = "a run's process ended before the run did: an assignor that calls os._exit(), or no memory left"
 
@@ -90,14 +87,15 @@ def watched_run(
 
     def take(fact: Fact) -> None:
         told(fact)
-        if fact["fact"] != NOT_KEPT:
+        kept = fact["fact"] not in NOT_KEPT
+        if kept:
             facts.append(fact)
-        meter.feed(fact)
+            meter.feed(fact)
         try:
             checker.feed(fact)
         except Broken:
-            if fact["fact"] == NOT_KEPT:
-                facts.append(fact)
+            if not kept:
+                facts.append(written(fact))
             raise
 
     try:

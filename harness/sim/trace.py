@@ -10,6 +10,9 @@ reads        from now on this process reads these partitions, from these offsets
 stops        it no longer does; the offsets it had reached
 committed    a process hears that its offsets were committed (those of the auto-commit's interval are left out)
 durable      not kept: offsets were made durable
+asks         not kept: a request reaches the coordinator
+answers      not kept: and is answered
+timer        not kept: one of the coordinator's fires
 removed      the coordinator no longer counts this process, which may not have heard of it
 topic        how many partitions a topic has now
 wanted       the topics that somebody subscribes to from now on
@@ -32,6 +35,9 @@ from protocol_v1.effects.member import TopicPartition
 
 Fact: TypeAlias = dict[str, Any]
 """`t` is the time in milliseconds, `fact` the kind, and the rest is the kind's own."""
+
+NOT_KEPT = frozenset(("durable", "asks", "answers", "timer"))
+"""Kinds that are only whispered: a trace does not hold them, unless one broke an invariant."""
 
 
 class Trace:
@@ -73,6 +79,12 @@ def flat(partitions: Mapping[str, Iterable[int]]) -> Iterator[TopicPartition]:
     for topic, indexes in partitions.items():
         for index in indexes:
             yield topic, index
+
+
+def written(fact: Fact) -> Fact:
+    """A whispered fact as a trace can hold it: requests and answers in words."""
+    plain = str, int, float, bool, dict, list
+    return {name: value if value is None or isinstance(value, plain) else str(value) for name, value in fact.items()}
 
 
 def lines(facts: Iterable[Fact]) -> Iterator[str]:

@@ -29,6 +29,7 @@ MOST_RUNS = 60
 EAGER = ("classic/range", "classic/roundrobin", "classic/sticky")
 COOPERATIVE = ("classic/cooperative-sticky",)
 CLASSIC = (*EAGER[:1], *COOPERATIVE)
+STATIC = ("classic/range+static", "classic/cooperative-sticky+static")
 CONSUMER = ("consumer/uniform", "consumer/range")
 BOTH = ("classic/range", "consumer/uniform", "classic/cooperative-sticky")
 
@@ -61,6 +62,17 @@ BUGS: dict[str, list[Bug]] = {
         Bug("a rejoin never causes a rebalance", "protocol_v1.join", "    if group.state is State.STABLE and unchanged and not leads:\n", "    if group.state is State.STABLE:\n", CLASSIC),
         Bug("a fetch does not see commits", "protocol_v1.offsets", "    offsets = turn.shard.image.offsets.get(asked.group_id, {})\n", "    offsets = {}\n", CLASSIC),
         Bug("a leave is answered and forgotten", "protocol_v1.leave", "if gone and group.state is not State.EMPTY:", "if False:", CLASSIC),
+        Bug("old generations may commit", "protocol_v1.offsets", "    if generation_id != group.generation_id:\n        return Error.ILLEGAL_GENERATION\n", "", STATIC),
+        Bug("heartbeats of old generations are answered NONE", "protocol_v1.sessions", "        return Error.ILLEGAL_GENERATION\n", "        return NONE\n", STATIC),
+        Bug("sync answers the generation before", "protocol_v1.sync", "        member.assignment = assignments.get(member.member_id, b\"\")\n        answer_sync(turn, group, member, stored_assignment(group, member))\n", "        answer = stored_assignment(group, member) if member.assignment else None\n        member.assignment = assignments.get(member.member_id, b\"\")\n        answer_sync(turn, group, member, answer or stored_assignment(group, member))\n", CLASSIC),
+        Bug("the assignment goes to the wrong members", "protocol_v1.sync", "    given = {entry.member_id: entry.assignment for entry in request.assignments}\n", "    given = dict(zip(sorted(entry.member_id for entry in request.assignments), [entry.assignment for entry in sorted(request.assignments, key=lambda entry: entry.member_id)][::-1]))\n", CLASSIC),
+        Bug("sessions last twice as long", "protocol_v1.shard", "member.session_timeout_ms if timeout_ms is None else timeout_ms", "2 * member.session_timeout_ms if timeout_ms is None else timeout_ms", CLASSIC),
+        Bug("heartbeats do not put the session off", "protocol_v1.sessions", "    turn.restart_session(group, group.members[request.member_id])\n", "", CLASSIC),
+        Bug("a rebalance waits for nobody", "protocol_v1.rebalance", "turn.set_timer(join_key(group), group.rebalance_timeout_ms)\n\n\ndef try", "turn.set_timer(join_key(group), 10)\n\n\ndef try", CLASSIC),
+        Bug("a rebalance never times out", "protocol_v1.rebalance", "    else:\n        turn.set_timer(join_key(group), group.rebalance_timeout_ms)\n", "    else:\n        pass\n", CLASSIC),
+        Bug("a classic replay loses the last record", "protocol_v1.records", "    for record in records:\n        apply(image, record)\n    return image", "    for record in list(records)[:-1]:\n        apply(image, record)\n    return image", CLASSIC),
+        Bug("the generation does not go up", "protocol_v1.rebalance", "    group.generation_id += 1\n", "    group.generation_id += not group.generation_id\n", CLASSIC),
+        Bug("who leaves is answered, and stays", "protocol_v1.leave", "    remove_member(turn, group, member_id)\n    return Error.NONE\n", "    return Error.NONE\n", CLASSIC),
     ],
     "classic member and assignor": [
         Bug("no follow-up after a cooperative revocation", "protocol_v1.member_join", '            turn.request_rejoin("need to revoke partitions and re-join", Cause.REVOKED)\n', "", COOPERATIVE),
@@ -72,6 +84,10 @@ BUGS: dict[str, list[Bug]] = {
         Bug("a classic member starts one record after the committed offset", "protocol_v1.member_offsets", "found[topic.name, partition.partition_index] = partition.committed_offset\n", "found[topic.name, partition.partition_index] = partition.committed_offset + 1\n", CLASSIC),
         Bug("what breaks with a connection is forgotten", "protocol_v1.member_connection", "        request_failed(turn, sent)\n", "        pass\n", CLASSIC),
         Bug("cooperative-sticky does not withhold what changes hands", "assignors.cooperative_sticky", "    if not revoked and not contested:\n        return\n", "    return\n", COOPERATIVE),
+        Bug("a cooperative member calls lost for revoked", "protocol_v1.member_join", "turn.call(Callback.REVOKED, gone, revoked)", "turn.call(Callback.LOST, gone, revoked)", COOPERATIVE),
+        Bug("a classic member forgets to call revoked", "protocol_v1.member_prepare", "    turn.call(callback, partitions, given_up)\n", "    given_up(turn, None)\n", EAGER),
+        Bug("a cooperative member is called with all that is assigned", "protocol_v1.member_join", "    added = assigned - memory.owned\n", "    added = assigned\n", COOPERATIVE),
+        Bug("a classic member keeps what it has lost", "protocol_v1.member_prepare", "        if memory.owned:\n            give_up(turn, Callback.LOST, memory.owned)\n", "        pass\n", CLASSIC),
     ],
     "KIP-848 coordinator": [
         Bug("silence counts as revocation", "protocol_v2.reconciliation", "    return owned is None or any(", "    return owned is not None and any(", CONSUMER),
@@ -80,12 +96,24 @@ BUGS: dict[str, list[Bug]] = {
         Bug("changed topics are not looked at", "protocol_v2.subscriptions", "group.deadline = RefreshDeadline(turn.now_ms, group.group_epoch)", "pass", CONSUMER),
         Bug("former members may commit", "protocol_v2.offsets", "        return Error.UNKNOWN_MEMBER_ID\n    if member.metadata.classic", "        return Error.NONE\n    if member.metadata.classic", CONSUMER),
         Bug("nothing is ever revoked", "protocol_v2.reconciliation", "    must_revoke = bool(revoke) and still_owns(revoke, at.owned)\n", "    must_revoke = False\n", CONSUMER),
+        Bug("anybody may commit to a KIP-848 group", "protocol_v2.offsets", "    if epoch < 0 and (group is None or not group.members):\n", "    if epoch < 0:\n", CONSUMER),
+        Bug("an epoch goes up before the acknowledgement", "protocol_v2.reconciliation", "    if not outcome.advances and current.state is not MemberState.UNKNOWN:\n", "    if False:\n", CONSUMER),
+        Bug("a member is told the epoch before", "protocol_v2.heartbeat", "        member_epoch=current.member_epoch,\n        heartbeat", "        member_epoch=current.previous_member_epoch or current.member_epoch,\n        heartbeat", CONSUMER),
+        Bug("KIP-848 sessions are not put off", "protocol_v2.heartbeat", "    turn.set_timer((SESSION, request.group_id, member_id), turn.setting(request.group_id, SESSION_TIMEOUT))\n", "    request.member_epoch == 0 and turn.set_timer((SESSION, request.group_id, member_id), turn.setting(request.group_id, SESSION_TIMEOUT))\n", CONSUMER),
+        Bug("revocation has a deadline of a moment", "protocol_v2.progress", "max(0, self.metadata.rebalance_timeout_ms))\n", "50)\n", CONSUMER),
+        Bug("who leaves a KIP-848 group is answered, and stays", "protocol_v2.heartbeat", "        remove_members(turn, group, [member], Event.MEMBER_LEFT, durable)\n", "        durable(turn, Error.NONE)\n", CONSUMER),
+        Bug("a KIP-848 replay loses the last record", "protocol_v2.coordinator", "        records = list(records)\n", "        records = list(records)[:-1]\n", CONSUMER),
     ],
     "KIP-848 member": [
         Bug("what is owned is told only in a join", "protocol_v2.member_heartbeat", "    if full or memo.owned != owned:\n", "    if full:\n", CONSUMER),
         Bug("a changed subscription is not told", "protocol_v2.member_heartbeat", "    if full or memo.names != subscribed.topics:\n", "    if full or memo.names is None:\n", CONSUMER),
         Bug("a consumer member starts one record after the committed offset", "protocol_v2.member_offsets", "else one.committed_offset for", "else one.committed_offset + 1 for", CONSUMER),
         Bug("a consumer member gives nothing up", "protocol_v2.member_reconciliation", "        turn.own(this.resolved.partitions)\n", "        turn.own(this.resolved.partitions | turn.memory.owned)\n", CONSUMER),
+        Bug("a KIP-848 member calls lost for revoked", "protocol_v2.member_reconciliation", "QueuedCall(Callback.REVOKED, this.revoked", "QueuedCall(Callback.LOST, this.revoked", CONSUMER),
+        Bug("a KIP-848 member does not call revoked", "protocol_v2.member_reconciliation", "    if this.revoked:\n        turn.enq", "    if False:\n        turn.enq", CONSUMER),
+        Bug("a KIP-848 member calls assigned for all", "protocol_v2.member_reconciliation", "QueuedCall(Callback.ASSIGNED, this.added,", "QueuedCall(Callback.ASSIGNED, this.resolved.partitions,", CONSUMER),
+        Bug("a fenced KIP-848 member keeps what it had", "protocol_v2.member_membership", "    lose(turn, released)\n\n\ndef fail", "    released(turn, None)\n\n\ndef fail", CONSUMER),
+        Bug("a KIP-848 member acknowledges before it has revoked", "protocol_v2.member_heartbeat", "        return memory.current.partitions\n    this", "        return memory.current.partitions & memory.target.partitions\n    this", CONSUMER),
     ],
     "application and log": [
         Bug("members read from the beginning, not from the committed offset", "harness.sim.process", "        self.starts |= starts\n", "        self.starts |= dict.fromkeys(starts, 0)\n", BOTH),
