@@ -27,11 +27,14 @@ from harness.sim.costs import Costs, Meter, Row
 from harness.sim.invariants import Broken, Checker
 from harness.sim.kafkas_own import kafkas_own
 from harness.sim.run import simulate
-from harness.sim.trace import NOT_KEPT, Fact, written
+from harness.sim.trace import Fact
 
 T = TypeVar("T")
 Progress = Callable[[int], None]
 """Told how many runs are done."""
+
+NOT_KEPT = "durable"
+"""The one kind of fact that is only whispered: a trace does not hold it, unless it broke an invariant."""
 
 ENDED_BY_ITSELF = "a run's process ended before the run did: an assignor that calls os._exit(), or no memory left"
 
@@ -87,15 +90,14 @@ def watched_run(
 
     def take(fact: Fact) -> None:
         told(fact)
-        kept = fact["fact"] not in NOT_KEPT
-        if kept:
+        if fact["fact"] != NOT_KEPT:
             facts.append(fact)
-            meter.feed(fact)
+        meter.feed(fact)
         try:
             checker.feed(fact)
         except Broken:
-            if not kept:
-                facts.append(written(fact))
+            if fact["fact"] == NOT_KEPT:
+                facts.append(fact)
             raise
 
     try:

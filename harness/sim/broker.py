@@ -114,7 +114,7 @@ class Broker:
             if isinstance(request, OffsetFetchRequest) and self._unwritten:
                 self._write(asked_for(request, self._unwritten))
             self._serving = request
-            if self._trace.is_watched:
+            if self._trace.tells_messages:
                 self._trace.whisper(self._kernel.now_ms, "asks", request=request)
             self._obey(self.coordinator.handle(request, self._kernel.now_ms))
             self._serving = None
@@ -178,13 +178,14 @@ class Broker:
     def _on_timer(self, key: TimerKey) -> None:
         if self.coordinator is not None and not ("session" in key[0] and self._heard_meanwhile(key)):
             self._write(list(self._unwritten))
-            self._trace.whisper(self._kernel.now_ms, "timer", of=key[0], member=key[-1])
+            if self._trace.tells_messages:
+                self._trace.whisper(self._kernel.now_ms, "timer", of=key[0], member=key[-1])
             self._obey(self.coordinator.on_timer(key, self._kernel.now_ms))
 
     def _obey(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Reply):
-                if self._trace.is_watched:
+                if self._trace.tells_messages:
                     now_ms, request, response = self._kernel.now_ms, effect.request, effect.response
                     self._trace.whisper(now_ms, "answers", request=request, response=response)
                 self._answer(effect.request, effect.response)

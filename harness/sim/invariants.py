@@ -7,17 +7,9 @@ no old records   nor before the last commit: what is read twice lies in the unco
 honest commits   nobody commits what it has not processed, and committed offsets do not go back, unless a static member
                  that a rebalance passed over (Kafka keeps it, and gives its partitions away) comes back and reads on
 convergence      when the faults are over and time has passed, everything subscribed to is read
-callbacks        applications are given what they do not have, give up what they have, and read nothing else
-                 (rules/callbacks.py)
-members only     a coordinator accepts heartbeats, SyncGroup and commits of present members in the present generation or
-                 epoch, and has no sessions of others
-as assigned      members of a classic group are given what their leader has sent for them
-epochs go up     generations and member epochs do, and a member's not before it has given up what it must
-released first   KIP-848: nobody is given what another has
-time to rejoin   a classic rebalance waits for who was in the group, and not longer than it may
-sessions         nobody is removed who is heard; who is killed is, in time (these six: rules/classic.py, consumer.py)
+rules/           what members and coordinators say to each other has invariants of its own; tests ask for those
 
-Given      facts, also those that a trace does not keep; where some are missing, less is asked
+Given      facts, also those that a trace does not keep
 Raises     Broken, with the facts up to there: the shortest prefix that shows it
 Start at   Checker.feed
 """
@@ -27,8 +19,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harness.sim.broken import Broken
-from harness.sim.rules.callbacks import Callbacks
-from harness.sim.rules.group import GroupRules
 from harness.sim.trace import Fact, flat
 from protocol_v1.effects.member import TopicPartition
 
@@ -45,25 +35,14 @@ class Ledger:
     """What those who read it have committed since they began."""
 
 
-OF_THE_GROUP = frozenset(("asks", "answers", "timer", "group", "coordinator", "topic", "process", "lag", "end"))
-OF_CALLBACKS = frozenset(("process", "callback", "reads", "stops"))
-
-
 class Checker:
     def __init__(self) -> None:
         self.ledgers: dict[TopicPartition, Ledger] = {}
         self.outside: set[str] = set()
         """Processes that the coordinator has removed, and that may not have heard of it."""
-        self.callbacks = Callbacks()
-        self.group = GroupRules()
 
     def feed(self, fact: Fact) -> None:
-        kind = fact["fact"]
-        if kind in OF_THE_GROUP:
-            self.group.feed(fact)
-        if kind in OF_CALLBACKS:
-            self.callbacks.feed(fact)
-        match kind:
+        match fact["fact"]:
             case "reads":
                 self.on_reads(fact)
             case "stops":

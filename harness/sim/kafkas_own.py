@@ -13,6 +13,7 @@ from harness.scenario.model import (
     AddPartitions,
     CreateTopic,
     DeleteTopic,
+    Isolate,
     Pause,
     Restart,
     Resubscribe,
@@ -77,10 +78,23 @@ def never_gave_it_up(scenario: Scenario, strategy: str, found: Broken) -> bool:
     """Only who revokes asks for the second round of a cooperative rebalance, and a static member that comes back to a
     stable group is given what is stored for it, without a rebalance. Seen with Java's consumers on a real broker
     (tests/live/test_slow_applications.py)."""
-    classic = [one for one in parse_strategies(strategy) if one.protocol == "classic"]
-    cooperative = any(RebalanceProtocol.COOPERATIVE in supported_protocols_of(load_assignor(one)) for one in classic)
     comes_back = any(isinstance(one, Restart | RollingRestart | Start) for one in scenario.timeline)
-    return found.invariant == "convergence" and cooperative and is_static(scenario, strategy) and comes_back
+    keeps_places = is_cooperative(strategy) and is_static(scenario, strategy)
+    return found.invariant == "convergence" and keeps_places and comes_back
+
+
+def passes_over(scenario: Scenario, strategy: str, found: Broken) -> bool:
+    """From how the broker keeps static members (answers compared with a real one) and the assignor takes their claims
+    (compared with Java's); the whole was not seen with Java's consumers."""
+    slow = any(isinstance(one, Slow | Pause | Isolate | DeleteTopic) for one in scenario.timeline)
+    misses_it = slow or bool(scenario.poison) or scenario.network.loss > 0
+    keeps_places = is_cooperative(strategy) and is_static(scenario, strategy)
+    return found.invariant == "one owner" and keeps_places and misses_it
+
+
+def is_cooperative(strategy: str) -> bool:
+    classic = [one for one in parse_strategies(strategy) if one.protocol == "classic"]
+    return any(RebalanceProtocol.COOPERATIVE in supported_protocols_of(load_assignor(one)) for one in classic)
 
 
 def is_static(scenario: Scenario, strategy: str) -> bool:
@@ -99,6 +113,8 @@ REASONS = {
     "was added, or subscribed to, while it was away stays without an owner until the next rebalance",
     never_gave_it_up: "a static member that is restarted between the two rounds of a cooperative rebalance comes back "
     "without a rebalance, and what it was to give up stays without an owner until the next one",
+    passes_over: "a rebalance that ends without a static member keeps it, with the claims of its last JoinGroup: what "
+    "it has got since may be given to another, and both read it until the first has heard of the next generation",
     rebalances_for_ever: "the eager sticky assignor remembers what a member had, and gives one that has changed its "
     "subscription what it no longer wants, again and again",
     gives_twice: "where subscriptions differ, the sticky assignors give partitions twice if the leader's metadata is "

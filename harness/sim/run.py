@@ -73,11 +73,13 @@ def simulate(
     until_ms: int | None = None,
     constants: Constants | None = None,
     watch: Callable[[Fact], None] | None = None,
+    messages: bool = False,
     leaps: bool = True,
 ) -> Run:
+    """`watch` is shown every fact when it happens, and with `messages` what members and coordinator say."""
     with without_garbage_collector():
         started = time.process_time()
-        world = world_after(scenario, strategy, seed, until_ms, constants, watch, leaps=leaps)
+        world = world_after(scenario, strategy, seed, until_ms, constants, watch, messages=messages, leaps=leaps)
         cpu_s = time.process_time() - started
         run = Run(scenario, strategy, seed, world.trace.facts, world.kernel.events, cpu_s, world.assignment_cpu_s)
         del world
@@ -92,10 +94,11 @@ def world_after(
     constants: Constants | None,
     watch: Callable[[Fact], None] | None,
     *,
+    messages: bool,
     leaps: bool,
 ) -> World:
     strategies = Strategies(scenario, strategy, Random(seed + 1))
-    world = World(scenario, strategies.build(), seed, constants=constants, watch=watch, leaps=leaps)
+    world = World(scenario, strategies.build(), seed, constants=constants, watch=watch, messages=messages, leaps=leaps)
     world.trace.tell(0, "run", scenario=scenario.name, strategy=strategy, seed=seed)
     world.prepare()
     schedule(world)

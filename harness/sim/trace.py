@@ -10,9 +10,9 @@ reads        from now on this process reads these partitions, from these offsets
 stops        it no longer does; the offsets it had reached
 committed    a process hears that its offsets were committed (those of the auto-commit's interval are left out)
 durable      not kept: offsets were made durable
-asks         not kept: a request reaches the coordinator
-answers      not kept: and is answered
-timer        not kept: one of the coordinator's fires
+asks         not kept, and only if asked for: a request comes to the coordinator's broker
+answers      likewise: it answers one
+timer        likewise: a timer of the coordinator goes off
 removed      the coordinator no longer counts this process, which may not have heard of it
 topic        how many partitions a topic has now
 wanted       the topics that somebody subscribes to from now on
@@ -36,15 +36,14 @@ from protocol_v1.effects.member import TopicPartition
 Fact: TypeAlias = dict[str, Any]
 """`t` is the time in milliseconds, `fact` the kind, and the rest is the kind's own."""
 
-NOT_KEPT = frozenset(("durable", "asks", "answers", "timer"))
-"""Kinds that are only whispered: a trace does not hold them, unless one broke an invariant."""
-
 
 class Trace:
-    def __init__(self, watch: Callable[[Fact], None] | None = None) -> None:
-        """`watch` is shown every fact when it happens, also those that are not kept."""
+    def __init__(self, watch: Callable[[Fact], None] | None = None, *, messages: bool = False) -> None:
+        """`watch` is shown every fact when it happens, also those that are not kept; messages only if it asks for
+        them."""
         self.facts: list[Fact] = []
         self._watch = watch
+        self.tells_messages = messages and watch is not None
 
     def tell(self, now_ms: int, fact: str, **more: Any) -> None:
         told = {"t": now_ms, "fact": fact, **more}
@@ -79,12 +78,6 @@ def flat(partitions: Mapping[str, Iterable[int]]) -> Iterator[TopicPartition]:
     for topic, indexes in partitions.items():
         for index in indexes:
             yield topic, index
-
-
-def written(fact: Fact) -> Fact:
-    """A whispered fact as a trace can hold it: requests and answers in words."""
-    plain = str, int, float, bool, dict, list
-    return {name: value if value is None or isinstance(value, plain) else str(value) for name, value in fact.items()}
 
 
 def lines(facts: Iterable[Fact]) -> Iterator[str]:

@@ -100,6 +100,7 @@ class World:
         *,
         constants: Constants | None = None,
         watch: Callable[[Fact], None] | None = None,
+        messages: bool = False,
         leaps: bool = True,
     ) -> None:
         self.scenario = scenario
@@ -108,7 +109,7 @@ class World:
         self.seed = seed
         self.random = Random(seed)
         self.kernel = Kernel()
-        self.trace = Trace(watch)
+        self.trace = Trace(watch, messages=messages)
         self.records = Records()
         self.rest = Rest(self, leaps)
         self.wire = Wire(self)

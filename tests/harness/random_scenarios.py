@@ -46,7 +46,9 @@ from harness.scenario.timeline import late_starters
 from harness.scenario.writing import scenario_json
 from harness.sim.invariants import Broken, Checker
 from harness.sim.kafkas_own import kafkas_own
+from harness.sim.rules import ProtocolChecker
 from harness.sim.run import simulate
+from harness.sim.trace import Fact
 from tests.shrinking import shortened
 
 STRATEGIES = (
@@ -218,8 +220,15 @@ def possible(timeline: list[Event], topics: tuple[TopicSpec, ...]) -> tuple[Even
 
 
 def broken(scenario: Scenario, strategy: str, seed: int) -> Broken | None:
+    """By what every run is held to, and by the rules of its protocol."""
+    checkers = Checker(), ProtocolChecker()
+
+    def watch(fact: Fact) -> None:
+        for checker in checkers:
+            checker.feed(fact)
+
     try:
-        simulate(scenario, strategy, seed, watch=Checker().feed)
+        simulate(scenario, strategy, seed, watch=watch, messages=True)
     except Broken as found:
         return None if kafkas_own(scenario, strategy, found) else found
     return None
@@ -252,7 +261,9 @@ def run(number: int, seed: int) -> str | None:
         return None
     small = smallest(scenario, strategy, number, found.invariant)
     text = json.dumps(scenario_json(small), indent=1)
-    return f"run {number}: {found}\nrebalance-lab simulate - --strategy {strategy} --seed {number} <<'END'\n{text}\nEND"
+    again = f"python -m tests.harness.random_scenarios --runs 1 --first {number} --seed {seed}"
+    command = f"rebalance-lab simulate - --strategy {strategy} --seed {number}"
+    return f"run {number}: {found}\nagain: {again}\n{command} <<'END'\n{text}\nEND"
 
 
 def main() -> None:

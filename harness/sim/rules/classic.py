@@ -196,7 +196,10 @@ class ClassicRules:
                 session_ms = min(session_ms, self.seats[former].session_ms)
                 if former in self.given[1]:
                     self.given[1][member_id] = self.given[1][former]
-        self.seats[member_id] = Seat(session_ms, max(0, request.rebalance_timeout_ms), instance_id, asked_ms)
+        known = self.seats.get(member_id)
+        # Who joins a stable group again with nothing new is told so, and its session goes on as it was.
+        heard_ms = known.heard_ms if known is not None and self.state == State.STABLE.value else asked_ms
+        self.seats[member_id] = Seat(session_ms, max(0, request.rebalance_timeout_ms), instance_id, heard_ms)
         if response.members and generation == self.generation != self.listed:
             self.listed = generation
             self.check_who_is_missing({one.member_id for one in response.members}, now_ms)
