@@ -51,11 +51,7 @@ REFUSED = {
     "a million partitions": (json.dumps(group(topics={"t": {"partitions": 10**6}})).encode(), 422, "more than 5,000"),
     "many members": (json.dumps(group(members=many(501))).encode(), 422, "more than 500"),
     "NaN": (b'{"strategy": "range", "group": {"topics": {"t": {"partitions": 1, "load": [NaN]}}}}', 422, "NaN"),
-    "a number without end": (
-        b'{"strategy": "range", "group": ' + b"9" * 100_000 + b"}",
-        422,
-        "cannot be read|can be read",
-    ),
+    "a number without end": (b'{"strategy": "range", "group": ' + b"9" * 100_000 + b"}", 422, "digits"),
     "duplicate keys": (b'{"strategy": "range", "strategy": "sticky", "group": {}}', 422, "stands twice"),
     "half a surrogate pair": (json.dumps(group(members={"\ud800": {"topics": ["orders"]}})).encode(), 422, "surrogate"),
     "not UTF-8": (b'{"strategy": "\xff\xfe"}', 422, "not UTF-8|not JSON"),
