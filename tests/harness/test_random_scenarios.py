@@ -273,3 +273,15 @@ def test_who_was_removed_hears_of_it_in_the_end() -> None:
         end: Fact = {"t": 900_000, "fact": "end", "quiet": quiet, "unread": {}}
         with pytest.raises(Broken, match="a and b both read o-0 to the end") if quiet else nullcontext():
             checker.feed(end)
+
+
+@pytest.mark.parametrize(
+    ("number", "seed"),
+    [
+        (157, 71),  # a static member joins a stable group again, which does not put its session off
+        (860, 72),  # likewise
+        (468, 63),  # two readers, where a rebalance passes a static cooperative member over: Kafka's own
+    ],
+)
+def test_what_was_a_false_alarm_once_is_none(number: int, seed: int) -> None:
+    assert run(number, seed) is None
