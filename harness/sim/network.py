@@ -96,7 +96,11 @@ class Wire:
         if connection != process.connection:
             return
         if process.cut_off:
-            self.held.setdefault(process.name, []).append((self.arrive, (process, connection, request, sent_ms)))
+            held = self.held.setdefault(process.name, [])
+            if isinstance(request, FindCoordinatorRequest):
+                # It asks several times a second, and nobody waits for the answers to the earlier ones.
+                held[:] = [one for one in held if not isinstance(one[1][2], FindCoordinatorRequest)]
+            held.append((self.arrive, (process, connection, request, sent_ms)))
         elif isinstance(request, FindCoordinatorRequest):
             error = Error.COORDINATOR_NOT_AVAILABLE if self.world.broker.coordinator is None else Error.NONE
             self.reply(process, connection, request, FindCoordinatorResponse(error_code=error))

@@ -392,3 +392,11 @@ def test_time_after_everybody_has_left_is_free_in_both_protocols() -> None:
 
 
 STOP_ALL = [{"at": "40s", "stop": "consumer"}]
+
+
+def test_who_was_cut_off_for_long_does_not_ask_everything_at_once() -> None:
+    """It looks for its coordinator several times a second, and nobody waits for the earlier answers any more."""
+    cut_off = {"at": "40s", "isolate": {"members": "consumer-1", "for": "10m"}}
+    scenario = parse_scenario({**RESTART, "duration": "20m", "timeline": [cut_off]})
+    before, after = (simulate(scenario, "classic/range", 1, until_ms=at_ms).events for at_ms in (639_900, 641_000))
+    assert after - before < 100
