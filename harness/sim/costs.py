@@ -213,13 +213,15 @@ class Meter:
         name = fact["member"]
         mine = self.reading.setdefault(name, set())
         self.add_standstill(name)
+        me = (name, self.lives.get(name, 0))
         for topic, indexes in fact["partitions"].items():
             for index, start in zip(indexes, fact["from"][topic], strict=True):
-                track = self.tracks.setdefault((topic, index), Track())
+                track = self.tracks.get((topic, index))
+                if track is None:
+                    track = self.tracks[topic, index] = Track()
                 for other in track.readers:
                     self.hand_on((topic, index), other, taken=True)
                 mine.add((topic, index))
-                me = (name, self.lives.get(name, 0))
                 if track.last is not None:
                     self.moved += track.last[0] != name
                     self.needless += track.last == me and not track.readers

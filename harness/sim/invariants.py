@@ -60,7 +60,10 @@ class Checker:
                 self.on_end(fact)
 
     def ledger(self, tp: TopicPartition) -> Ledger:
-        return self.ledgers.setdefault(tp, Ledger())
+        ledger = self.ledgers.get(tp)
+        if ledger is None:
+            ledger = self.ledgers[tp] = Ledger()
+        return ledger
 
     def on_reads(self, fact: Fact) -> None:
         name, now_ms = fact["member"], fact["t"]
@@ -72,18 +75,18 @@ class Checker:
         self.outside.discard(name)
         for topic, indexes in fact["partitions"].items():
             for index, start in zip(indexes, fact["from"][topic], strict=True):
-                ledger, shown = self.ledger((topic, index)), f"{topic}-{index}"
-                others = [other for other in ledger.readers if other not in self.outside]
-                if others:
-                    raise Broken("one owner", f"{name} reads {shown} while {', '.join(others)} does", now_ms)
-                if start > ledger.high and not ledger.readers:
-                    raise Broken(
-                        "nothing skipped", f"{name} starts {shown} at {start}, nobody was beyond {ledger.high}", now_ms
-                    )
+                ledger = self.ledger((topic, index))
+                if ledger.readers:
+                    others = [other for other in ledger.readers if other not in self.outside]
+                    if others:
+                        what = f"{name} reads {topic}-{index} while {', '.join(others)} does"
+                        raise Broken("one owner", what, now_ms)
+                elif start > ledger.high:
+                    what = f"{name} starts {topic}-{index} at {start}, nobody was beyond {ledger.high}"
+                    raise Broken("nothing skipped", what, now_ms)
                 if start < ledger.committed:
-                    raise Broken(
-                        "no old records", f"{name} starts {shown} at {start}, committed is {ledger.committed}", now_ms
-                    )
+                    what = f"{name} starts {topic}-{index} at {start}, committed is {ledger.committed}"
+                    raise Broken("no old records", what, now_ms)
                 ledger.readers[name] = start
                 ledger.by.pop(name, None)
 
@@ -91,27 +94,28 @@ class Checker:
         name, now_ms = fact["member"], fact["t"]
         for topic, indexes in fact["partitions"].items():
             for index, end in zip(indexes, fact["at"][topic], strict=True):
-                ledger, shown = self.ledger((topic, index)), f"{topic}-{index}"
+                ledger = self.ledger((topic, index))
                 ledger.readers.pop(name, None)
                 ledger.high = max(ledger.high, end)
                 done = ledger.by.pop(name, 0)
                 if done > end:
-                    raise Broken("honest commits", f"{name} committed {shown} {done}, but was at {end}", now_ms)
+                    what = f"{name} committed {topic}-{index} {done}, but was at {end}"
+                    raise Broken("honest commits", what, now_ms)
 
     def on_committed(self, fact: Fact) -> None:
         name, now_ms = fact["member"], fact["t"]
         for topic, indexes in fact["partitions"].items():
             for index, offset in zip(indexes, fact["offsets"][topic], strict=True):
-                ledger, shown = self.ledger((topic, index)), f"{topic}-{index}"
+                ledger = self.ledger((topic, index))
                 if offset < ledger.committed and name not in self.outside:
-                    raise Broken("honest commits", f"{name} commits {shown} {offset} after {ledger.committed}", now_ms)
+                    what = f"{name} commits {topic}-{index} {offset} after {ledger.committed}"
+                    raise Broken("honest commits", what, now_ms)
                 ledger.committed = offset
                 if name in ledger.readers:
                     ledger.by[name] = offset
                 elif offset > ledger.high:
-                    raise Broken(
-                        "honest commits", f"{name} commits {shown} {offset}, processed is {ledger.high}", now_ms
-                    )
+                    what = f"{name} commits {topic}-{index} {offset}, processed is {ledger.high}"
+                    raise Broken("honest commits", what, now_ms)
 
     def on_end(self, fact: Fact) -> None:
         unread = list(flat(fact["unread"]))
