@@ -7,7 +7,7 @@ no old records   nor before the last commit: what is read twice lies in the unco
 honest commits   nobody commits what it has not processed, and committed offsets do not go back, unless a static member
                  that a rebalance passed over (Kafka keeps it, and gives its partitions away) comes back and reads on
 convergence      when the faults are over and time has passed, everything subscribed to is read
-rules/           what members and coordinators say to each other has invariants of its own; tests ask for those
+messages         what members and coordinators say to each other has rules of its own: tests/harness/rules
 
 Given      facts, also those that a trace does not keep
 Raises     Broken, with the facts up to there: the shortest prefix that shows it

@@ -46,9 +46,9 @@ from harness.scenario.timeline import late_starters
 from harness.scenario.writing import scenario_json
 from harness.sim.invariants import Broken, Checker
 from harness.sim.kafkas_own import kafkas_own
-from harness.sim.rules import ProtocolChecker
 from harness.sim.run import simulate
 from harness.sim.trace import Fact
+from tests.harness.rules import ProtocolChecker
 from tests.shrinking import shortened
 
 STRATEGIES = (

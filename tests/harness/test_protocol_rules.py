@@ -1,4 +1,4 @@
-"""Each rule of harness/sim/rules, broken on purpose by a handful of facts; and the same facts put right."""
+"""Each rule of tests/harness/rules, broken on purpose by a handful of facts; and the same facts put right."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from harness.sim.broken import Broken
-from harness.sim.rules import ProtocolChecker
 from harness.sim.trace import Fact
 from protocol_v1.messages import (
     HeartbeatRequest,
@@ -38,6 +37,7 @@ from protocol_v2.messages import (
     HeartbeatAssignment,
     TopicPartitions,
 )
+from tests.harness.rules import ProtocolChecker
 
 Raises = AbstractContextManager[Any]
 

@@ -7,12 +7,12 @@ Start at   GroupRules.feed
 
 from __future__ import annotations
 
-from harness.sim.rules.classic import ClassicRules
-from harness.sim.rules.consumer import ConsumerRules
 from harness.sim.trace import Fact
 from protocol_v1.messages import JoinGroupRequest
 from protocol_v1.states import State
 from protocol_v2.messages import ConsumerGroupHeartbeatRequest
+from tests.harness.rules.classic import ClassicRules
+from tests.harness.rules.consumer import ConsumerRules
 
 
 class GroupRules:

@@ -17,9 +17,9 @@ Start at   ProtocolChecker.feed
 
 from __future__ import annotations
 
-from harness.sim.rules.callbacks import Callbacks
-from harness.sim.rules.group import GroupRules
 from harness.sim.trace import Fact
+from tests.harness.rules.callbacks import Callbacks
+from tests.harness.rules.group import GroupRules
 
 OF_THE_GROUP = frozenset(("asks", "answers", "timer", "group", "coordinator", "topic", "process", "lag", "end"))
 OF_CALLBACKS = frozenset(("process", "callback", "reads", "stops"))
