@@ -73,6 +73,15 @@ def test_pauses_throw_nobody_out_of_a_consumer_group() -> None:
     assert costs(simulate(scenario, "classic/sticky", 1).facts).rebalances >= 4
 
 
+@pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+def test_a_poison_record_goes_to_and_fro_for_ever(strategy: str) -> None:
+    spans = sorted(drawn(example("poison_record"), strategy).reads)
+    readers = [span.member for span in spans if 3 in span.partitions and span.start_ms > 120_000]
+    assert len(readers) >= 8
+    assert all(one != other for one, other in pairwise(readers))
+    assert any(readers[number] == readers[number + 2] for number in range(len(readers) - 2))
+
+
 @pytest.mark.parametrize("strategy", EAGER)
 def test_a_deleted_topic_stops_the_leader_first_and_then_everybody(strategy: str) -> None:
     run = drawn(example("deleted_topic"), strategy)
