@@ -8,6 +8,7 @@ what `sweep` needs.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from typing import Annotated, cast
@@ -76,6 +77,9 @@ def main() -> None:
     from assignors.interface import AssignorError
     from assignors.json_contract import ContractError
 
+    # A terminal that does not have a letter shows another one: no answer ends in the middle for that.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     # A custom assignor lies where the user is.
     sys.path.insert(0, os.getcwd())
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,10 +37,15 @@ def read_input(file: str) -> bytes:
 
 
 def print_json(value: Any) -> None:
+    """Escaped where the output's encoding does not have a name's letters: a question mark would be another name."""
     import json
 
-    json.dump(value, sys.stdout, ensure_ascii=False)
-    sys.stdout.write("\n")
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value)
+    sys.stdout.write(f"{text}\n")
 
 
 def console() -> Console:
@@ -89,11 +95,23 @@ def check_place(file: str | None) -> None:
     if file is None:
         return
     try:
-        if Path(file).is_dir() or not Path(file).absolute().parent.is_dir():
-            why = "it is a folder" if Path(file).is_dir() else "no such folder"
-            raise BadInput(f"{file}: cannot be written: {why}")
+        if why := why_not_there(file):
+            raise BadInput(f"{file or 'the file'}: cannot be written: {why}")
     except OSError as error:
         raise BadInput(f"{file}: {error.strerror or error}") from error
+
+
+def why_not_there(file: str) -> str | None:
+    place = Path(file)
+    if file in ("", "-"):  # `-` is standard input elsewhere: nobody wants a file of that name
+        return "name a file"
+    if place.is_dir():
+        return "it is a folder"
+    if not place.absolute().parent.is_dir():
+        return "no such folder"
+    if not os.access(place if place.exists() else place.absolute().parent, os.W_OK):
+        return "permission denied"
+    return None
 
 
 def write_file(file: str, text: str) -> None:

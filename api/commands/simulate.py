@@ -23,6 +23,8 @@ LANE = 72
 """Characters of a lane: each is one stretch of time."""
 MOST_LANES = 40
 DIGITS = "·123456789abcdefghijklmnopqrstuvwxyz"
+PLAIN_MARKS = str.maketrans("·▼", ".V")
+"""For terminals that are not UTF-8."""
 
 
 def simulate_command(
@@ -158,10 +160,11 @@ def print_lanes(drawn: Timelines) -> None:
     if len(drawn.members) > MOST_LANES:
         rows.append(("...", f"{len(drawn.members) - MOST_LANES} more members", "dim"))
     rows.append(("", f"{'0':<{lane - 12}}{clock(drawn.end_ms):>12}", "dim"))
-    for name, text, style in rows:
-        out.print(Text(f"{name:{names}}  {text.rstrip()}", style=style), soft_wrap=True)
     legend = f"a character is {step_ms / 1000:g} s and says how many partitions are read; ▼ the timeline"
-    out.print(Text(legend, style="dim"), soft_wrap=True)
+    plain = PLAIN_MARKS if out.options.ascii_only else {}
+    for name, text, style in rows:
+        out.print(Text(f"{name:{names}}  {text.rstrip().translate(plain)}", style=style), soft_wrap=True)
+    out.print(Text(legend.translate(plain), style="dim"), soft_wrap=True)
 
 
 def member_lane(drawn: Timelines, member: str, step_ms: int) -> str:

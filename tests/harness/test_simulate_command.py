@@ -174,6 +174,35 @@ def test_a_comparison_for_people_names_unit_weights_and_interval(run: Run, tmp_p
     assert ended.err == ""  # no progress in a pipe
 
 
+@pytest.mark.parametrize("width", [30, 40, 60, 70, 80, 120, 150])
+def test_a_figure_is_shown_whole_or_not_at_all(
+    run: Run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    strategies = "classic/cooperative-sticky,classic/cooperative-sticky+static"
+    ended = run("compare", write(tmp_path), "--strategies", strategies, "--seeds", "1", "--jobs", "1")
+    lines = ended.out[: ended.out.index("cost: 1")].splitlines()[1:]
+    assert "…" not in ended.out
+    assert max(map(len, lines)) <= width
+    assert [line.split()[0] for line in lines if "classic/coop" in line] == ["1", "2"]
+    assert ("(low to high) is" in ended.out) == any("(low to high)" in line for line in lines) == (width >= 70)
+
+
+def test_a_file_that_nobody_may_write_is_told_before_the_runs(
+    run: Run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("os.access", lambda place, mode: False)  # a superuser may write everywhere
+    monkeypatch.setattr("harness.compare.compare", lambda *given, **more: pytest.fail("it ran"))
+    place = tmp_path / "report.html"
+    ended = run("compare", write(tmp_path), "--html", str(place))
+    assert (ended.code, ended.err) == (2, f"rebalance-lab: {place}: cannot be written: permission denied\n")
+
+
 def test_saved_runs_are_ranked_anew_without_running_them(run: Run, tmp_path: Path) -> None:  # noqa: F811
     saved = tmp_path / "runs.json"
     arguments = ["--strategies", "range,range+static", "--seeds", "2", "--jobs", "1", "--json"]
@@ -210,6 +239,8 @@ def test_saved_runs_are_ranked_anew_without_running_them(run: Run, tmp_path: Pat
         ("compare {file} --seeds 0", "--seeds: must be between 1 and 100,000, got 0"),
         ("compare {file} --jobs 0", "--jobs: must be at least 1, got 0"),
         ("compare {file} --html /no/such/folder/r.html", "/no/such/folder/r.html: cannot be written: no such folder"),
+        ("compare {file} --html -", "-: cannot be written: name a file"),
+        ("simulate {file} --trace=", "the file: cannot be written: name a file"),
         ("simulate {file} --trace " + "a" * 300, "a" * 300 + ": File name too long"),
         ("simulate {file} --seed -1", "--seed: must not be negative, got -1"),
         ("simulate {file} --until 12.5", "--until: '12.5' is not a duration"),
