@@ -8,6 +8,7 @@ import typer
 
 from api.options.shared import AsJson, Html
 
+SIZE_STRATEGIES = ("classic/range", "classic/cooperative-sticky", "consumer/uniform")
 Strategies = Annotated[
     str | None,
     typer.Option("--strategies", metavar="A,B,C", help="Which to compare; seven usual ones without it."),
@@ -154,8 +155,14 @@ def size(
     broker_limit: Annotated[int, typer.Option("--broker-limit", metavar="N", help="Replicas on a broker.")] = 4_000,
     strategies: Annotated[
         str,
-        typer.Option("--strategies", metavar="A,B,C", help="What a deploy is simulated with; the first one counts."),
-    ] = "classic/range,classic/cooperative-sticky,consumer/uniform",
+        typer.Option(
+            "--strategies",
+            metavar="A,B,C",
+            # A list without spaces would be cut off at a terminal's width.
+            help=f"What a deploy is simulated with; the first one counts. {', '.join(SIZE_STRATEGIES)} without it.",
+            show_default=False,
+        ),
+    ] = ",".join(SIZE_STRATEGIES),
     deploys: Annotated[int, typer.Option("--deploys", metavar="N", help="Each day; 0 leaves their cost out.")] = 1,
     downtime: Annotated[str, typer.Option("--downtime", metavar="TIME", help="Of a consumer in a deploy.")] = "10s",
     as_json: AsJson = False,
