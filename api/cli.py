@@ -23,7 +23,7 @@ from api.options.scenarios import compare, recommend, simulate, size
 from api.options.sequences import play, record
 from api.options.serve import serve
 from api.options.sweep import sweep_app
-from api.terminal import BadInput
+from api.terminal import BadInput, harmless
 
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 """Typer keeps click's class to itself; a wrong option should be one line like any other bad input."""
@@ -118,7 +118,7 @@ def forget_output() -> None:
 
 
 def fail(message: str) -> None:
-    sys.stderr.write("rebalance-lab: " + " ".join(message.split()) + "\n")
+    sys.stderr.write("rebalance-lab: " + harmless(" ".join(message.split())) + "\n")
     raise SystemExit(2)
 
 

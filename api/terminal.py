@@ -51,13 +51,28 @@ def print_json(value: Any) -> None:
 def console() -> Console:
     """Text stays as it is written: names come from files, and `[red]` or `:warning:` in one is no order to rich."""
     from rich.console import Console
+    from rich.segment import Segment
 
     class Plain(Console):
+        def render(self, *given: Any) -> Iterator[Segment]:
+            """Styles and moves of the cursor are rich's own; what stands in a text is from a file."""
+            for part in super().render(*given):
+                yield part if part.control or part.text.isprintable() else Segment(harmless(part.text), part.style)
+
         def on_broken_pipe(self) -> None:
             """Rich would end with 1, which here means that the answer is no."""
             raise BrokenPipeError
 
     return Plain(highlight=False, soft_wrap=False, markup=False, emoji=False)
+
+
+HARMLESS = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
+HARMLESS |= dict.fromkeys((0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "")
+
+
+def harmless(text: str) -> str:
+    """A name may hold what clears a screen, renames a window or turns a line round: a terminal is not to do so."""
+    return text.translate(HARMLESS)
 
 
 def headline(strong: str, rest: str = "", style: str = "bold") -> Text:

@@ -143,10 +143,11 @@ def print_ownership(drawn: Timelines) -> None:
 
 def print_lanes(drawn: Timelines) -> None:
     """A lane a member: how many partitions it read in each stretch; above them how many nobody did, at the worst."""
+    from rich.cells import cell_len, set_cell_size
     from rich.text import Text
 
     out = console()
-    names = max(map(len, ["nobody", *drawn.members]), default=6)
+    names = max(map(cell_len, ["nobody", *drawn.members]))
     lane = min(LANE, max(20, out.width - names - 3))
     step_ms = max(1, -(-drawn.end_ms // lane))
     marks = [" "] * lane
@@ -163,7 +164,7 @@ def print_lanes(drawn: Timelines) -> None:
     legend = f"a character is {step_ms / 1000:g} s and says how many partitions are read; ▼ the timeline"
     plain = PLAIN_MARKS if out.options.ascii_only else {}
     for name, text, style in rows:
-        out.print(Text(f"{name:{names}}  {text.rstrip().translate(plain)}", style=style), soft_wrap=True)
+        out.print(Text(f"{set_cell_size(name, names)}  {text.rstrip().translate(plain)}", style=style), soft_wrap=True)
     out.print(Text(legend.translate(plain), style="dim"), soft_wrap=True)
 
 

@@ -75,6 +75,23 @@ def test_names_are_shown_as_they_are_written(run: Run, tmp_path: Path, name: str
     assert run("compare", file, "--strategies", "range", "--seeds", "1", "--jobs", "1").out.startswith(f"{name}, 2m:")
 
 
+@pytest.mark.parametrize("order", ["\x1b[2J", "\x1b]0;renamed\x07", "\x9b31m", "\x00", "\u202e", "\u2066"])
+def test_a_name_gives_no_orders_to_the_terminal(run: Run, tmp_path: Path, order: str) -> None:  # noqa: F811
+    file = write(tmp_path, name=f"a{order}b")
+    told = [run("simulate", file), run("compare", file, "--strategies", "range", "--seeds", "1", "--jobs", "1")]
+    told.append(run("simulate", write(tmp_path, **{order: 1})))
+    assert [ended.code for ended in told] == [0, 0, 2]
+    for ended in told:
+        assert not set(order) & set("\x1b\x07\x9b\x00\u202e\u2066") & set(ended.out + ended.err)
+
+
+def test_lanes_begin_below_each_other_whatever_the_letters(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    members = {"注文": {"topics": "orders"}, "a": {"topics": "orders"}}
+    ended = run("simulate", write(tmp_path, members=members, timeline=[]), "--show", "ownership")
+    assert "注文    ·" in ended.out  # two letters that are as wide as four, and "nobody" has six
+    assert "a       ·" in ended.out
+
+
 def test_the_trace_of_a_seed_is_the_same_bytes_each_time(run: Run, tmp_path: Path) -> None:  # noqa: F811
     file = write(tmp_path)
     traces = [tmp_path / name for name in ("a", "b", "c")]
