@@ -39,6 +39,7 @@ def test_the_fail_over_falls_into_a_rebalance_of_every_strategy(seed: int) -> No
         facts = simulate(scenario, strategy, seed).facts
         before = [state for at_ms, state in states(facts) if at_ms < 121_000]
         assert before[-1] in {"PreparingRebalance", "Assigning", "Reconciling"}, strategy
+        assert "Empty" not in [state for at_ms, state in states(facts) if at_ms >= 121_000]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
