@@ -201,10 +201,10 @@ def first_columns(ranking: Sequence[Ranked], against: str, width: int) -> dict[s
 
 
 def needed(ranking: Sequence[Ranked], columns: Mapping[str, Sequence[str]]) -> int:
-    """Characters of a line with a rank, a strategy, and these."""
+    """Characters of a line with a rank, a strategy, and these, with one to spare."""
     strategy = ["strategy", *(one.strategy for one in ranking)]
     texts = [strategy, *([*title.split("\n"), *cells] for title, cells in columns.items())]
-    return 5 + sum(2 + max(map(len, cells)) for cells in texts)
+    return 6 + sum(2 + max(map(len, cells)) for cells in texts)
 
 
 def score_text(one: Ranked, *, narrow: bool = False) -> str:

@@ -46,13 +46,11 @@ def simulate_command(
         return True
     if file is None:
         raise ContractError("SCENARIO", "is missing: name a file, or - for standard input")
-    from harness.scenario.documents import decode_document
-    from harness.scenario.reading import parse_scenario
     from harness.sim.trace import lines
 
     check_place(trace)
     views = checked_views(show)
-    scenario = parse_scenario(decode_document(read_input(file)))
+    scenario, notes = read_scenario(file)
     with progress_bar(f"{scenario.name}, virtual seconds", scenario.duration_ms // 1_000) as progress:
         done = simulate_once(scenario, strategy=strategy, seed=seed, until=until, watch=watcher(progress))
     run, drawn, chosen = done.run, done.drawn, done.strategy
@@ -61,6 +59,8 @@ def simulate_command(
     if as_json:
         print_json(done.to_json(views))
     else:
+        for note in notes:
+            console().print(f"note: {note}", style="yellow", soft_wrap=True)
         print_views(scenario, chosen, seed, run, drawn, views or (("ownership",) if until else ("costs", "ownership")))
     if run.broken is not None:
         from api.commands.compare import command_line
@@ -69,6 +69,16 @@ def simulate_command(
         why = f"Kafka's own, perhaps: {run.kafkas_own}\n" if run.kafkas_own else ""
         sys.stderr.write(f"broken: {run.broken}, seed {seed}\n{why}again: {again}\n")
     return run.broken is None
+
+
+def read_scenario(file: str) -> tuple[Scenario, Sequence[str]]:
+    """Whatever compare and recommend take: what they say of a run that broke is to be typed as it is."""
+    from api.answers.recommend import scenario_from
+    from harness.saved_runs import is_comparison
+    from harness.scenario.documents import decode_document
+
+    data = decode_document(read_input(file))
+    return scenario_from(data.get("description") if is_comparison(data) else data)
 
 
 def watcher(progress: Callable[[int], None] | None) -> Callable[[Fact], None] | None:

@@ -8,6 +8,7 @@ import typer
 
 from api.options.shared import AsJson, Html
 
+SCENARIO = "YAML or JSON, - for standard input; or a group, or saved runs."
 SIZE_STRATEGIES = ("classic/range", "classic/cooperative-sticky", "consumer/uniform")
 Strategies = Annotated[
     str | None,
@@ -32,9 +33,7 @@ Jobs = Annotated[
 
 
 def compare(
-    scenario: Annotated[
-        str, typer.Argument(metavar="SCENARIO", help="YAML or JSON, - for standard input; or a group, or saved runs.")
-    ],
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help=SCENARIO)],
     strategies: Strategies = None,
     seeds: Seeds = None,
     weights: WeightsText = None,
@@ -45,6 +44,7 @@ def compare(
     """Run every strategy through the same scenario with the same seeds, and rank what they cost.
 
     What --json prints can be given back instead of a scenario: its runs are ranked by other --weights at once.
+    Exit code 1 when a run breaks an invariant, such as two owners of a partition.
     """
     from api.commands.compare import compare_command
 
@@ -73,7 +73,10 @@ def recommend(
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which strategy to take, why, how sure that is, what to paste and how to get there from what runs now."""
+    """Say which strategy to take, why, how sure that is, what to paste and how to get there from what runs now.
+
+    Exit code 1 when a run breaks an invariant, such as two owners of a partition.
+    """
     from api.commands.recommend import recommend_command
 
     if not recommend_command(
@@ -93,7 +96,7 @@ def recommend(
 def simulate(
     scenario: Annotated[
         str | None,
-        typer.Argument(metavar="SCENARIO", help="YAML or JSON, or - for standard input."),
+        typer.Argument(metavar="SCENARIO", help=SCENARIO),
     ] = None,
     strategy: Annotated[
         str | None,
@@ -106,7 +109,11 @@ def simulate(
     ] = None,
     show: Annotated[
         list[str] | None,
-        typer.Option("--show", metavar="WHAT", help="ownership, costs, events or cpu; may be given several times."),
+        typer.Option(
+            "--show",
+            metavar="WHAT",
+            help="ownership, costs, events or cpu, also several; the first two without it, with --until ownership.",
+        ),
     ] = None,
     trace: Annotated[
         str | None,
@@ -115,7 +122,10 @@ def simulate(
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of a scenario and stop.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run one strategy through a scenario once: who owns what at a moment, what happened, what it cost."""
+    """Run one strategy through a scenario once: who owns what at a moment, what happened, what it cost.
+
+    Exit code 1 when the run breaks an invariant, such as two owners of a partition.
+    """
     from api.commands.simulate import simulate_command
 
     if not simulate_command(

@@ -182,6 +182,58 @@ def test_a_comparison_with_a_broken_run_says_so_and_ends_with_1(run: Run, tmp_pa
     assert f"again: rebalance-lab simulate {file} --strategy classic/sticky --seed 1 --show events" in ended.out
 
 
+@pytest.mark.usefixtures("broken")
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_recommendation_without_a_sound_run_is_the_answer_no(run: Run, tmp_path: Path, more: list[str]) -> None:  # noqa: F811
+    file = write(tmp_path)
+    ended = run("recommend", file, "--strategies", "range,sticky", "--seeds", "2", "--jobs", "1", *more)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("broken: none got through every run: there is nothing to recommend\n")
+    assert f"again: rebalance-lab simulate {file} --strategy classic/sticky --seed 1 --show events" in ended.err
+
+
+def test_a_recommendation_says_which_runs_broke(
+    run: Run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Strict(runs.Checker):
+        def feed(self, fact: runs.Fact) -> None:
+            if fact.get("strategy") == "classic/sticky":
+                raise Broken("one owner", "made up", fact["t"])
+            super().feed(fact)
+
+    monkeypatch.setattr(runs, "Checker", Strict)
+    file = write(tmp_path)
+    ended = run("recommend", file, "--strategies", "range,sticky", "--seeds", "2", "--jobs", "1", "--json")
+    assert (ended.code, json.loads(ended.out)["strategy"]) == (1, "classic/range")
+    assert f"again: rebalance-lab simulate {file} --strategy classic/sticky --seed 1 --show events" in ended.err
+
+
+def test_a_report_says_the_whole_command(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    options = ["--from", "classic/sticky", "--strategies", "range,sticky", "--seeds", "1", "--brokers", "3"]
+    report = tmp_path / "report.html"
+    assert run("recommend", write(tmp_path), *options, "--html", str(report), "--jobs", "1").code == 0
+    assert " ".join(options) in report.read_text()
+
+
+@pytest.mark.usefixtures("broken")
+@pytest.mark.parametrize("kind", ["a scenario", "saved runs", "a group"])
+def test_the_command_that_shows_it_again_can_be_typed_as_it_is(run: Run, tmp_path: Path, kind: str) -> None:  # noqa: F811
+    file = tmp_path / "given.json"
+    options = ["--strategies", "range", "--seeds", "1", "--jobs", "1"]
+    group = {"topics": {"orders": {"partitions": 2}}, "members": {"a": {"topics": ["orders"]}}}
+    given = json.dumps(group) if kind == "a group" else Path(write(tmp_path)).read_text()
+    file.write_text(given)
+    if kind == "saved runs":
+        file.write_text(run("compare", str(file), *options, "--json").out)
+        options = []
+    told = run("compare", str(file), *options).out
+    [again] = [line.split("again: rebalance-lab ")[1] for line in told.splitlines() if "again: " in line]
+    ended = run(*again.split())
+    assert (ended.code, ended.err.splitlines()[0][:18]) == (1, "broken: one owner:")
+
+
 def test_a_comparison_for_people_names_unit_weights_and_interval(run: Run, tmp_path: Path) -> None:  # noqa: F811
     ended = run("compare", write(tmp_path), "--strategies", "range,uniform", "--seeds", "6", "--jobs", "1")
     assert ended.code == 0
