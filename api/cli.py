@@ -8,6 +8,7 @@ what `sweep` needs.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from typing import Annotated, cast
@@ -22,7 +23,7 @@ from api.options.scenarios import compare, recommend, simulate, size
 from api.options.sequences import play, record
 from api.options.serve import serve
 from api.options.sweep import sweep_app
-from api.terminal import BadInput
+from api.terminal import BadInput, harmless
 
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 """Typer keeps click's class to itself; a wrong option should be one line like any other bad input."""
@@ -76,6 +77,9 @@ def main() -> None:
     from assignors.interface import AssignorError
     from assignors.json_contract import ContractError
 
+    # A terminal that does not have a letter shows another one: no answer ends in the middle for that.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     # A custom assignor lies where the user is.
     sys.path.insert(0, os.getcwd())
     try:
@@ -114,7 +118,7 @@ def forget_output() -> None:
 
 
 def fail(message: str) -> None:
-    sys.stderr.write("rebalance-lab: " + " ".join(message.split()) + "\n")
+    sys.stderr.write("rebalance-lab: " + harmless(" ".join(message.split())) + "\n")
     raise SystemExit(2)
 
 

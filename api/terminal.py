@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,22 +37,42 @@ def read_input(file: str) -> bytes:
 
 
 def print_json(value: Any) -> None:
+    """Escaped where the output's encoding does not have a name's letters: a question mark would be another name."""
     import json
 
-    json.dump(value, sys.stdout, ensure_ascii=False)
-    sys.stdout.write("\n")
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value)
+    sys.stdout.write(f"{text}\n")
 
 
 def console() -> Console:
     """Text stays as it is written: names come from files, and `[red]` or `:warning:` in one is no order to rich."""
     from rich.console import Console
+    from rich.segment import Segment
 
     class Plain(Console):
+        def render(self, *given: Any) -> Iterator[Segment]:
+            """Styles and moves of the cursor are rich's own; what stands in a text is from a file."""
+            for part in super().render(*given):
+                yield part if part.control or part.text.isprintable() else Segment(harmless(part.text), part.style)
+
         def on_broken_pipe(self) -> None:
             """Rich would end with 1, which here means that the answer is no."""
             raise BrokenPipeError
 
     return Plain(highlight=False, soft_wrap=False, markup=False, emoji=False)
+
+
+HARMLESS = {code: "\ufffd" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n"}
+HARMLESS |= dict.fromkeys((0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), "")
+
+
+def harmless(text: str) -> str:
+    """A name may hold what clears a screen, renames a window or turns a line round: a terminal is not to do so."""
+    return text.translate(HARMLESS)
 
 
 def headline(strong: str, rest: str = "", style: str = "bold") -> Text:
@@ -89,11 +110,23 @@ def check_place(file: str | None) -> None:
     if file is None:
         return
     try:
-        if Path(file).is_dir() or not Path(file).absolute().parent.is_dir():
-            why = "it is a folder" if Path(file).is_dir() else "no such folder"
-            raise BadInput(f"{file}: cannot be written: {why}")
+        if why := why_not_there(file):
+            raise BadInput(f"{file or 'the file'}: cannot be written: {why}")
     except OSError as error:
         raise BadInput(f"{file}: {error.strerror or error}") from error
+
+
+def why_not_there(file: str) -> str | None:
+    place = Path(file)
+    if file in ("", "-"):  # `-` is standard input elsewhere: nobody wants a file of that name
+        return "name a file"
+    if place.is_dir():
+        return "it is a folder"
+    if not place.absolute().parent.is_dir():
+        return "no such folder"
+    if not os.access(place if place.exists() else place.absolute().parent, os.W_OK):
+        return "permission denied"
+    return None
 
 
 def write_file(file: str, text: str) -> None:

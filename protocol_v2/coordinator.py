@@ -22,7 +22,7 @@ from assignors.model import Topic
 from assignors.server_range import ServerRangeAssignor
 from assignors.server_uniform import UniformAssignor
 from protocol_v1 import messages as v1
-from protocol_v1.effects import Append, Effect, TimerKey
+from protocol_v1.effects import Append, Effect, StateChanged, TimerKey
 from protocol_v1.errors import Error
 from protocol_v1.messages import Request
 from protocol_v2 import migration
@@ -212,7 +212,11 @@ class Coordinator:
             if isinstance(record, OffsetCommit | OffsetTombstone):
                 shard.offsets.apply(record)
         ours = (*GROUP_RECORDS, OffsetCommit, OffsetTombstone)
-        turn.from_classic(shard.classic.load([record for record in records if not isinstance(record, ours)], now_ms))
+        loaded = shard.classic.load([record for record in records if not isinstance(record, ours)], now_ms)
+        # Offset records alone look like an empty group to the classic side: `resume` takes it away, and nobody is told.
+        turn.from_classic(
+            effect for effect in loaded if not (isinstance(effect, StateChanged) and effect.group_id in shard.groups)
+        )
         seen = (partition for group in shard.groups.values() for partition in known_partitions(group))
         shard.image = newer_than(shard.image.with_incarnations(seen), shard.groups.values())
         turn.set_timer(EXPIRY_KEY, shard.config.offsets_retention_check_interval_ms)
@@ -223,7 +227,6 @@ class Coordinator:
     def resume(self, turn: Turn, group: ConsumerGroup) -> None:
         """A classic member too is given the consumers' session timeout, as Kafka does."""
         if self.shard.classic.phase(group.group_id) is not None:
-            # Offset records alone look like a classic group to the classic side.
             effects, _ = self.shard.classic.forget(group.group_id, turn.now_ms)
             turn.from_classic(effects)
         turn.tell(group.group_id, None, Event.LOADED)

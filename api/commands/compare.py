@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from api.terminal import check_place, console, headline, print_json, progress_ba
 from assignors.json_contract import ContractError
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.table import Table
 
     from harness.compare import Comparison, Ranked
     from harness.intervals import Interval
@@ -30,6 +30,9 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "rebalances": ("rebal-\nances", ""),
 }
 """The costs of the table, most telling first: on a narrow terminal the last are left out."""
+SPREAD = "cost\n(low to high)"
+WIDE = 120
+"""From this width on differences have their intervals, too."""
 USUAL_SEEDS = 20
 
 
@@ -126,13 +129,15 @@ def show(comparison: Comparison, file: str) -> None:
     out.print(headline(comparison.scenario.name, f", {length}: {runs}"), soft_wrap=True)
     for note in comparison.notes:
         out.print(f"note: {note}", style="yellow", soft_wrap=True)
-    out.print(table(comparison, out.width))
+    ranked = table(comparison, out.width)
+    out.print(ranked)
     out.print(
         f"cost: 1 = one partition standing still for one second; {weights_text(comparison.weights)}",
         style="dim",
         soft_wrap=True,
     )
-    out.print(f"(low to high) is {interval_words(comparison)}", style="dim", soft_wrap=True)
+    if any(column.header == SPREAD for column in ranked.columns):
+        out.print(f"(low to high) is {interval_words(comparison)}", style="dim", soft_wrap=True)
     for line in trouble(comparison, file):
         out.print(line, style="red", soft_wrap=True)
 
@@ -141,29 +146,25 @@ def interval_words(comparison: Comparison) -> str:
     from harness.intervals import confidence_of
 
     if confidence_of(len(comparison.seeds)) < 0.95:
-        return f"the range of {len(comparison.seeds)} seeds; six or more give a 95 % interval of the median"
+        seeds = "one seed, no range" if len(comparison.seeds) == 1 else f"the range of {len(comparison.seeds)} seeds"
+        return f"{seeds}; six or more give a 95 % interval of the median"
     against = f"; differences are seed by seed against {comparison.reference}" if comparison.reference else ""
     return f"a 95 % interval of the median{against}"
 
 
-def table(comparison: Comparison, width: int) -> RenderableType:
+def table(comparison: Comparison, width: int) -> Table:
     from rich import box
     from rich.table import Table
 
     ranking = comparison.ranking
-    narrow = width < 120
     against = "now" if comparison.present == comparison.reference else "the best"
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True)
     made.add_column("", justify="right", no_wrap=True, min_width=1)
-    made.add_column("strategy", no_wrap=True)
-    made.add_column("cost\n(low to high)", justify="right", no_wrap=True)
-    made.add_column(f"against\n{against}", justify="right", no_wrap=True)
-    first = (
-        [one.strategy for one in ranking],
-        ["(low to high)", *map(score_text, ranking)],
-        ["the best", *(against_text(one, narrow) for one in ranking)],
-    )
-    left = width - 5 - sum(2 + max(map(len, cells)) for cells in first)
+    made.add_column("strategy", overflow="fold")
+    first = first_columns(ranking, against, width)
+    for title in first:
+        made.add_column(title, justify="right", no_wrap=True)
+    left = width - needed(ranking, first)
     names = []
     for name, (title, _) in COLUMNS.items():
         # A column that says 0 for everybody says nothing.
@@ -174,24 +175,42 @@ def table(comparison: Comparison, width: int) -> RenderableType:
             break
         names.append(name)
         made.add_column(title, justify="right", no_wrap=True)
-    for one in ranking:
+    for number, one in enumerate(ranking):
         rank = "-" if one.rank is None else str(one.rank)
         style = "red" if one.rank is None else "bold" if one.rank == 1 else ""
         made.add_row(
             rank,
             one.strategy,
-            score_text(one),
-            against_text(one, narrow),
+            *(cells[number] for cells in first.values()),
             *(cell(one, name) for name in names),
             style=style,
         )
     return made
 
 
-def score_text(one: Ranked) -> str:
-    if one.rank is None:
+def first_columns(ranking: Sequence[Ranked], against: str, width: int) -> dict[str, list[str]]:
+    """The cost, with what says more of it where there is room: half a figure would be another figure."""
+    score = {SPREAD: [score_text(one) for one in ranking]}
+    wide, narrow = (
+        {**score, f"against\n{against}": [against_text(one, narrow) for one in ranking]} for narrow in (False, True)
+    )
+    for columns in (wide, narrow, score) if width >= WIDE else (narrow, score):
+        if needed(ranking, columns) <= width:
+            return columns
+    return {"cost": [score_text(one, narrow=True) for one in ranking]}
+
+
+def needed(ranking: Sequence[Ranked], columns: Mapping[str, Sequence[str]]) -> int:
+    """Characters of a line with a rank, a strategy, and these, with one to spare."""
+    strategy = ["strategy", *(one.strategy for one in ranking)]
+    texts = [strategy, *([*title.split("\n"), *cells] for title, cells in columns.items())]
+    return 6 + sum(2 + max(map(len, cells)) for cells in texts)
+
+
+def score_text(one: Ranked, *, narrow: bool = False) -> str:
+    if one.rank is None or one.score is None:
         return f"broken in {len(one.broken)}"
-    return spread_text(one.score)
+    return figure(one.score.median) if narrow else spread_text(one.score)
 
 
 def against_text(one: Ranked, narrow: bool) -> str:

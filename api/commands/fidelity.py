@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from api.commands.live import check_provider
 from api.terminal import BadInput, check_place, console, print_json, progress_bar, read_input, write_file
 from assignors.json_contract import ContractError
 
@@ -43,6 +44,7 @@ def fidelity_command(
     check_place(out)
     if not 1 <= seeds <= 1_000 or not 1 <= at_once <= 16:
         raise BadInput("--seeds must be between 1 and 1,000, --at-once between 1 and 16")
+    check_provider(provider)
     scenarios = read_scenarios(files)
     chosen = [normal_strategy(name.strip(), "--strategies") for name in strategies.split(",")]
     for scenario in scenarios:
@@ -50,7 +52,7 @@ def fidelity_command(
             check_live(scenario, strategy)
     try:
         nodes = max(nodes_for(scenario) for scenario in scenarios)
-        config = None if bootstrap or provider in ("external", "mock") else broker_config(one_cluster(scenarios))
+        config = None if bootstrap or provider == "external" else broker_config(one_cluster(scenarios))
         with (
             start(provider, nodes=nodes, config=config, bootstrap=bootstrap) as cluster,
             progress_bar("live runs", len(scenarios) * len(chosen)) as progress,

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
 from api.answers.recommend import AdviceAsked, advise
-from api.commands.compare import command_line, run_comparison, seeds_for
-from api.terminal import check_place, console, print_json, progress_bar, read_input, write_file
+from api.commands.compare import command_line, run_comparison, seeds_for, trouble
+from api.terminal import check_place, console, harmless, print_json, progress_bar, read_input, write_file
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from harness.compare import Comparison
     from harness.recommend.advice import Advice
     from harness.recommend.decision_table import Cell
     from harness.recommend.evidence import Evidence
@@ -30,18 +32,25 @@ def recommend_command(
     as_json: bool,
 ) -> bool:
     """True when every run got through."""
+    from harness.recommend.advice import NothingSound
     from harness.scenario.documents import decode_document
 
     check_place(html)
     data = decode_document(read_input(file))
     asked = AdviceAsked(now=now, strategies=strategies, seeds=seeds_for(data, seeds), weights=weights, brokers=brokers)
-    advised = advise(data, asked, partial(run_comparison, jobs=jobs))
+    try:
+        advised = advise(data, asked, partial(run_comparison, jobs=jobs))
+    except NothingSound as nothing:
+        sys.stderr.write(f"broken: {nothing.message}\n")
+        show_trouble(nothing.comparison, file)
+        return False
     advice, sure, notes, comparison = advised.advice, advised.sureness, advised.notes, advised.comparison
     if html is not None:
         from harness.report.advice import advice_html
         from harness.report.page import report_page
 
-        command = command_line("recommend", file, strategies=strategies, seeds=seeds, weights=weights, html=html)
+        asked_now = {"from": now, "strategies": strategies, "seeds": seeds, "weights": weights, "brokers": brokers}
+        command = command_line("recommend", file, **asked_now, html=html)
         with progress_bar("drawing", len(comparison.strategies)) as progress:
             shown = advice_html(advice, sure, notes)
             write_file(html, report_page(comparison, command=command, advice=shown, jobs=jobs, progress=progress))
@@ -51,7 +60,14 @@ def recommend_command(
         show(advice, sure, notes, advised.evidence)
         if html is not None:
             console().print(f"written: {html}")
+    show_trouble(comparison, file)
     return not comparison.broken
+
+
+def show_trouble(comparison: Comparison, file: str) -> None:
+    """Beside the answer, which may be JSON: what exit code 1 stands for."""
+    if comparison.broken:
+        sys.stderr.writelines(f"{harmless(told)}\n" for told in trouble(comparison, file))
 
 
 def show(advice: Advice, sure: str, notes: list[str], evidence: Evidence | None) -> None:

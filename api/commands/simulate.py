@@ -23,6 +23,8 @@ LANE = 72
 """Characters of a lane: each is one stretch of time."""
 MOST_LANES = 40
 DIGITS = "·123456789abcdefghijklmnopqrstuvwxyz"
+PLAIN_MARKS = str.maketrans("·▼", ".V")
+"""For terminals that are not UTF-8."""
 
 
 def simulate_command(
@@ -44,13 +46,11 @@ def simulate_command(
         return True
     if file is None:
         raise ContractError("SCENARIO", "is missing: name a file, or - for standard input")
-    from harness.scenario.documents import decode_document
-    from harness.scenario.reading import parse_scenario
     from harness.sim.trace import lines
 
     check_place(trace)
     views = checked_views(show)
-    scenario = parse_scenario(decode_document(read_input(file)))
+    scenario, notes = read_scenario(file)
     with progress_bar(f"{scenario.name}, virtual seconds", scenario.duration_ms // 1_000) as progress:
         done = simulate_once(scenario, strategy=strategy, seed=seed, until=until, watch=watcher(progress))
     run, drawn, chosen = done.run, done.drawn, done.strategy
@@ -59,6 +59,8 @@ def simulate_command(
     if as_json:
         print_json(done.to_json(views))
     else:
+        for note in notes:
+            console().print(f"note: {note}", style="yellow", soft_wrap=True)
         print_views(scenario, chosen, seed, run, drawn, views or (("ownership",) if until else ("costs", "ownership")))
     if run.broken is not None:
         from api.commands.compare import command_line
@@ -67,6 +69,16 @@ def simulate_command(
         why = f"Kafka's own, perhaps: {run.kafkas_own}\n" if run.kafkas_own else ""
         sys.stderr.write(f"broken: {run.broken}, seed {seed}\n{why}again: {again}\n")
     return run.broken is None
+
+
+def read_scenario(file: str) -> tuple[Scenario, Sequence[str]]:
+    """Whatever compare and recommend take: what they say of a run that broke is to be typed as it is."""
+    from api.answers.recommend import scenario_from
+    from harness.saved_runs import is_comparison
+    from harness.scenario.documents import decode_document
+
+    data = decode_document(read_input(file))
+    return scenario_from(data.get("description") if is_comparison(data) else data)
 
 
 def watcher(progress: Callable[[int], None] | None) -> Callable[[Fact], None] | None:
@@ -141,10 +153,11 @@ def print_ownership(drawn: Timelines) -> None:
 
 def print_lanes(drawn: Timelines) -> None:
     """A lane a member: how many partitions it read in each stretch; above them how many nobody did, at the worst."""
+    from rich.cells import cell_len, set_cell_size
     from rich.text import Text
 
     out = console()
-    names = max(map(len, ["nobody", *drawn.members]), default=6)
+    names = max(map(cell_len, ["nobody", *drawn.members]))
     lane = min(LANE, max(20, out.width - names - 3))
     step_ms = max(1, -(-drawn.end_ms // lane))
     marks = [" "] * lane
@@ -158,10 +171,11 @@ def print_lanes(drawn: Timelines) -> None:
     if len(drawn.members) > MOST_LANES:
         rows.append(("...", f"{len(drawn.members) - MOST_LANES} more members", "dim"))
     rows.append(("", f"{'0':<{lane - 12}}{clock(drawn.end_ms):>12}", "dim"))
-    for name, text, style in rows:
-        out.print(Text(f"{name:{names}}  {text.rstrip()}", style=style), soft_wrap=True)
     legend = f"a character is {step_ms / 1000:g} s and says how many partitions are read; ▼ the timeline"
-    out.print(Text(legend, style="dim"), soft_wrap=True)
+    plain = PLAIN_MARKS if out.options.ascii_only else {}
+    for name, text, style in rows:
+        out.print(Text(f"{set_cell_size(name, names)}  {text.rstrip().translate(plain)}", style=style), soft_wrap=True)
+    out.print(Text(legend.translate(plain), style="dim"), soft_wrap=True)
 
 
 def member_lane(drawn: Timelines, member: str, step_ms: int) -> str:

@@ -106,9 +106,9 @@ def show_deploy(deploy: Deploy, sizing: Sizing, unit: str) -> None:
     count = "1 consumer" if deploy.consumers == 1 else f"{deploy.consumers:,} consumers"
     out.print(headline(f"\nA rolling deploy of {count}", f", {deploy.assumed}"), soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("", no_wrap=True)
+    table.add_column("", overflow="fold")
     for title in ("without\nan owner", "longest\ngap", "waiting\nat most", "caught\nup in"):
-        table.add_column(title, justify="right", no_wrap=True)
+        table.add_column(title, justify="right", overflow="fold")
     for one in deploy.costs:
         about = "~" if one.estimated else ""
         table.add_row(

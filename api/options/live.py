@@ -6,8 +6,17 @@ from typing import Annotated
 
 import typer
 
-from api.options.shared import AsJson, Provider
+from api.options.shared import AsJson
 
+REAL_PROVIDERS = "auto, testcontainers, jvm or external"
+Provider = Annotated[str, typer.Option("--provider", metavar="NAME", help=f"{REAL_PROVIDERS}.")]
+
+FIDELITY_STRATEGIES = (
+    "classic/range",
+    "classic/cooperative-sticky",
+    "consumer/uniform",
+    "classic/cooperative-sticky+static",
+)
 Bootstrap = Annotated[
     str | None,
     typer.Option("--bootstrap", metavar="HOST:PORT", help="A cluster that runs, instead of one that is started."),
@@ -74,8 +83,15 @@ def fidelity(
         typer.Argument(metavar="[SCENARIO...]", help="YAML or JSON; six short ones of the lab's own without any."),
     ] = None,
     strategies: Annotated[
-        str, typer.Option("--strategies", metavar="A,B,C", help="Which to run.")
-    ] = "classic/range,classic/cooperative-sticky,consumer/uniform,classic/cooperative-sticky+static",
+        str,
+        typer.Option(
+            "--strategies",
+            metavar="A,B,C",
+            # A list without spaces would be cut off at a terminal's width.
+            help=f"Which to run; {', '.join(FIDELITY_STRATEGIES)} without it.",
+            show_default=False,
+        ),
+    ] = ",".join(FIDELITY_STRATEGIES),
     seeds: Annotated[int, typer.Option("--seeds", metavar="N", help="Simulated runs beside each live one.")] = 20,
     at_once: Annotated[int, typer.Option("--at-once", metavar="N", help="Live runs at a time.")] = 2,
     provider: Provider = "auto",

@@ -8,6 +8,8 @@ import typer
 
 from api.options.shared import AsJson, Html
 
+SCENARIO = "YAML or JSON, - for standard input; or a group, or saved runs."
+SIZE_STRATEGIES = ("classic/range", "classic/cooperative-sticky", "consumer/uniform")
 Strategies = Annotated[
     str | None,
     typer.Option("--strategies", metavar="A,B,C", help="Which to compare; seven usual ones without it."),
@@ -31,9 +33,7 @@ Jobs = Annotated[
 
 
 def compare(
-    scenario: Annotated[
-        str, typer.Argument(metavar="SCENARIO", help="YAML or JSON, - for standard input; or a group, or saved runs.")
-    ],
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help=SCENARIO)],
     strategies: Strategies = None,
     seeds: Seeds = None,
     weights: WeightsText = None,
@@ -44,6 +44,7 @@ def compare(
     """Run every strategy through the same scenario with the same seeds, and rank what they cost.
 
     What --json prints can be given back instead of a scenario: its runs are ranked by other --weights at once.
+    Exit code 1 when a run breaks an invariant, such as two owners of a partition.
     """
     from api.commands.compare import compare_command
 
@@ -72,7 +73,10 @@ def recommend(
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which strategy to take, why, how sure that is, what to paste and how to get there from what runs now."""
+    """Say which strategy to take, why, how sure that is, what to paste and how to get there from what runs now.
+
+    Exit code 1 when a run breaks an invariant, such as two owners of a partition.
+    """
     from api.commands.recommend import recommend_command
 
     if not recommend_command(
@@ -92,7 +96,7 @@ def recommend(
 def simulate(
     scenario: Annotated[
         str | None,
-        typer.Argument(metavar="SCENARIO", help="YAML or JSON, or - for standard input."),
+        typer.Argument(metavar="SCENARIO", help=SCENARIO),
     ] = None,
     strategy: Annotated[
         str | None,
@@ -105,7 +109,11 @@ def simulate(
     ] = None,
     show: Annotated[
         list[str] | None,
-        typer.Option("--show", metavar="WHAT", help="ownership, costs, events or cpu; may be given several times."),
+        typer.Option(
+            "--show",
+            metavar="WHAT",
+            help="ownership, costs, events or cpu, also several; the first two without it, with --until ownership.",
+        ),
     ] = None,
     trace: Annotated[
         str | None,
@@ -114,7 +122,10 @@ def simulate(
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of a scenario and stop.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run one strategy through a scenario once: who owns what at a moment, what happened, what it cost."""
+    """Run one strategy through a scenario once: who owns what at a moment, what happened, what it cost.
+
+    Exit code 1 when the run breaks an invariant, such as two owners of a partition.
+    """
     from api.commands.simulate import simulate_command
 
     if not simulate_command(
@@ -154,8 +165,14 @@ def size(
     broker_limit: Annotated[int, typer.Option("--broker-limit", metavar="N", help="Replicas on a broker.")] = 4_000,
     strategies: Annotated[
         str,
-        typer.Option("--strategies", metavar="A,B,C", help="What a deploy is simulated with; the first one counts."),
-    ] = "classic/range,classic/cooperative-sticky,consumer/uniform",
+        typer.Option(
+            "--strategies",
+            metavar="A,B,C",
+            # A list without spaces would be cut off at a terminal's width.
+            help=f"What a deploy is simulated with; the first one counts. {', '.join(SIZE_STRATEGIES)} without it.",
+            show_default=False,
+        ),
+    ] = ",".join(SIZE_STRATEGIES),
     deploys: Annotated[int, typer.Option("--deploys", metavar="N", help="Each day; 0 leaves their cost out.")] = 1,
     downtime: Annotated[str, typer.Option("--downtime", metavar="TIME", help="Of a consumer in a deploy.")] = "10s",
     as_json: AsJson = False,

@@ -2,7 +2,7 @@
 
 Given      one line of JSON on standard input (Setup), then commands: {"slow": 3.0}, {"subscribe": {...}}
 Tells      facts as in harness/sim/trace.py, and `processed`: which offsets of which partitions it has worked through
-Ends       on SIGTERM, after the batch, by closing; a fatal error ends it with exit code 1
+Ends       on SIGTERM, or when its parent is gone, after the batch, by closing; a fatal error ends it with exit code 1
 
     python -m harness.live.consumer < setup.json
 """
@@ -10,6 +10,7 @@ Ends       on SIGTERM, after the batch, by closing; a fatal error ends it with e
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import threading
@@ -28,6 +29,7 @@ class Member:
         self.record_s = setup["record_ms"] / 1_000
         self.factor = 1.0
         self.stopping = False
+        self.parent = os.getppid()
         self.resubscription: dict[str, Any] | None = None
         self.positions: dict[tuple[str, int], int] = {}
         self.commits_itself = not setup["client"]["enable.auto.commit"]
@@ -116,7 +118,7 @@ class Member:
     def run(self) -> None:
         self.subscribe(self.setup["topics"], self.setup["pattern"])
         self.tell("process", **{"is": "started"})
-        while not self.stopping:
+        while not self.stopping and os.getppid() == self.parent:
             self.work(self.batch())
             if self.failure is not None:
                 self.tell("process", **{"is": "failed", "why": self.failure})
@@ -207,7 +209,10 @@ def main() -> None:
     member = Member(json.loads(sys.stdin.readline()))
     signal.signal(signal.SIGTERM, member.stop)
     threading.Thread(target=member.listen, daemon=True).start()
-    member.run()
+    try:
+        member.run()
+    except BrokenPipeError:  # whoever started it is gone, and would have been told
+        os._exit(1)
 
 
 if __name__ == "__main__":

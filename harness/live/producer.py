@@ -11,6 +11,7 @@ Exact      idempotent and acknowledged by all replicas: a record's number is its
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import threading
@@ -32,6 +33,7 @@ class Writer:
         self.sent: dict[tuple[str, int], int] = {}
         self.written: dict[tuple[str, int], int] = {}
         self.stopping = False
+        self.parent = os.getppid()
         self.producer: Any = Producer(
             {
                 "bootstrap.servers": setup["bootstrap"],
@@ -46,7 +48,7 @@ class Writer:
     def run(self) -> None:
         self.wait_for_topics()
         last = reported = time.monotonic()
-        while not self.stopping:
+        while not self.stopping and os.getppid() == self.parent:
             time.sleep(TICK_S)
             now = time.monotonic()
             self.write(now - last)
@@ -126,7 +128,10 @@ def main() -> None:
     writer = Writer(json.loads(sys.stdin.readline()))
     signal.signal(signal.SIGTERM, writer.stop)
     threading.Thread(target=writer.listen, daemon=True).start()
-    writer.run()
+    try:
+        writer.run()
+    except BrokenPipeError:  # whoever started it is gone, and would have been told
+        os._exit(1)
 
 
 if __name__ == "__main__":

@@ -62,10 +62,18 @@ class Advice:
         }
 
 
+class NothingSound(ContractError):
+    """No strategy got through every run, which is an answer, too: its runs say what broke."""
+
+    comparison: Comparison
+
+
 def recommend(comparison: Comparison, *, now: str | None = None) -> Advice:
     """`now` wins over the scenario's own strategy; it need not be one of those compared."""
     if not comparison.sound:
-        raise ContractError("strategies", "none got through every run: there is nothing to recommend")
+        nothing = NothingSound("strategies", "none got through every run: there is nothing to recommend")
+        nothing.comparison = comparison
+        raise nothing
     if now is None:
         now = comparison.scenario.strategy
     now = now and normal_strategy(now)

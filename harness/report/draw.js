@@ -95,7 +95,8 @@ const DRAW = {
   },
   member(pen, shape, row, run, one) {
     const chosen = one.plot === document.activeElement && shape.rows[one.lane] === row;
-    if (row.h >= 9) label(pen, shape, row.name, row.y + row.h / 2, chosen ? paint.accent : paint.ink);
+    // Lanes this thin have room for every second name; the tip has them all.
+    if (row.h >= 9 || row.member % 2 === 0) label(pen, shape, row.name, row.y + row.h / 2, chosen ? paint.accent : paint.ink);
     const states = run.states.filter(([member]) => member === row.member);
     pen.fillStyle = paint.lane;
     for (const [, what, start, end] of states) if (what === "running") bar(pen, shape, start, end, row.y, row.h);

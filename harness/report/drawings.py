@@ -20,7 +20,8 @@ MOST_EVENTS = 300
 
 def drawing(scenario: Scenario, strategy: str, seed: int) -> dict[str, Any]:
     run = watched_run(scenario, strategy, seed)
-    return drawing_of(strategy, run, timelines(run.facts))
+    drawn = timelines(run.facts)
+    return {**drawing_of(strategy, run, drawn), "untold": max(0, len(drawn.happenings) - MOST_EVENTS)}
 
 
 def drawing_of(strategy: str, run: Watched, drawn: Timelines) -> dict[str, Any]:

@@ -25,7 +25,7 @@ function figure(run, drawers, shape) {
   if (run.left_out) {
     const note = document.createElement("p");
     note.className = "hint";
-    note.textContent = `${run.left_out} more members are not drawn.`;
+    note.textContent = `${run.left_out} more members are not drawn: by partition, what they read is grey.`;
     box.append(note);
   }
   charts.append(box);

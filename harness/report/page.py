@@ -53,7 +53,7 @@ def report_page(
         legend=legend(comparison),
         trouble=trouble_list(trouble(comparison)),
         seed=comparison.typical_seed,
-        seeds_count=len(comparison.seeds),
+        seeds_count="one seed" if len(comparison.seeds) == 1 else f"{len(comparison.seeds):,} seeds",
         interval_words=interval_words(comparison),
         costs=costs_table(comparison),
         events=events_lists(drawings),
@@ -136,7 +136,9 @@ def verdict(comparison: Comparison) -> str:
     alike = [one for one in others if costs_the_same(comparison, one, best.strategy)]
     others = [one for one in others if one not in alike]
     first = f"<code><b>{escape(best.strategy)}</b></code>"
-    if alike and not others:
+    if len(comparison.strategies) == 1:
+        lines = [f'<p class="big">{first} costs {number(best.score.median)}; nothing stands beside it.</p>']
+    elif alike and not others:
         lines = [f'<p class="big">Every strategy costs the same here: {number(best.score.median)}.</p>']
     elif alike:
         names = ", ".join(f"<code>{escape(one)}</code>" for one in alike)

@@ -101,7 +101,9 @@ function tell(one, row, at, near) {
   } else if (row && row.kind === "partitions") {
     const p = Math.max(0, Math.min(run.total - 1, row.partition));
     const owner = run.reads.find(([, first, n, start, end]) => p >= first && p < first + n && here([start, end]));
-    lines.push(`${names(run, [p])}: ${owner ? run.members[owner[0]] : "no owner"}`);
+    const lost = run.gaps.some(([first, n, start, end]) => p >= first && p < first + n && here([start, end]));
+    const nobody = run.left_out && !lost ? "no owner, or one that is not drawn" : "no owner";
+    lines.push(`${names(run, [p])}: ${owner ? run.members[owner[0]] : nobody}`);
   } else if (row && row.kind === "all") {
     for (const each of runs) lines.push(`${each.strategy}: ${count(lagAt(each, at))}`);
   } else if (row) {

@@ -47,7 +47,7 @@ def ranking_row(comparison: Comparison, one: Ranked, top: float, against: str) -
     figures = "".join(
         labelled(WORDS[cost].title, short_figure(cost, one.costs[cost].median) if one.costs else "–") for cost in SHOWN
     )
-    wins = f"<small>best in {one.wins:.0%}</small>" if one.wins else ""
+    wins = f"<small>best in {one.wins:.0%}</small>" if one.wins and len(comparison.strategies) > 1 else ""
     cells = (
         labelled("Cost", f"{with_interval(one.score)}{wins}", "cost"),
         f'<td class="left wide">{bar(comparison, one, top)}</td>',
@@ -154,10 +154,15 @@ def events_list(drawing: Mapping[str, Any]) -> str:
         for at_ms, kind, text in drawing["happenings"]
     )
     what = f"{len(drawing['events'])} events, {number(drawing['costs']['rebalances'])} rebalances"
+    rest = (
+        f'<p class="hint">{number(drawing["untold"])} later changes of processes and of the group are not listed.</p>'
+        if drawing["untold"]
+        else ""
+    )
     return (
         f'<details><summary><code>{escape(drawing["strategy"])}</code><span class="hint">{what}</span></summary>'
         '<table><thead><tr><th scope="col" class="left">At</th><th scope="col" class="left">What</th></tr></thead>'
-        f"<tbody>{rows}</tbody></table></details>"
+        f"<tbody>{rows}</tbody></table>{rest}</details>"
     )
 
 

@@ -1,7 +1,10 @@
-"""Where the answer goes, and where input comes from: a full disk, a reader that has seen enough, files without end."""
+"""Where the answer goes, and where input comes from: a full disk, a reader that has seen enough, terminals without the
+letters, files without end."""
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +42,18 @@ def test_a_reader_that_has_seen_enough_is_no_bad_answer(tmp_path: Path, more: li
     ran.stdout.close()
     assert (ran.stderr.read(), ran.wait(60)) == (b"", 0)
     ran.stderr.close()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_without_the_letters_gets_the_whole_answer(tmp_path: Path, encoding: str) -> None:
+    arguments = "simulate", write(tmp_path, name="aufträge 注文"), "--show", "ownership"
+    there = {**os.environ, "PYTHONIOENCODING": encoding}
+    for_people = subprocess.run(command(*arguments), cwd=ROOT, capture_output=True, env=there)
+    assert (for_people.returncode, for_people.stderr) == (0, b"")
+    assert b"V the timeline" in for_people.stdout
+    assert b"orders 0-1" in for_people.stdout
+    as_json = subprocess.run(command(*arguments, "--json"), cwd=ROOT, capture_output=True, env=there)
+    assert json.loads(as_json.stdout)["scenario"] == "aufträge 注文"  # a question mark would be another name
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="this system has no /dev/zero")

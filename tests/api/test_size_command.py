@@ -33,6 +33,12 @@ def test_records_and_bytes_mix_when_a_records_size_is_known(run: Run) -> None:
 ASKED = ("size", "--target", "5k/s", "--per-consumer", "600/s")
 
 
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_narrow_terminal_shows_whole_figures(run: Run, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert "…" not in run(*ASKED, "--strategies", "cooperative-sticky").out
+
+
 def test_what_a_deploy_of_the_sized_group_costs_is_part_of_the_answer(run: Run) -> None:
     answer = json.loads(run(*ASKED, "--strategies", "range,uniform+static", "--json").out)
     deploy = answer["deploy"]

@@ -120,6 +120,24 @@ def test_who_costs_the_same_is_not_ranked_in_words(comparison: Comparison) -> No
     assert f"Next is <code>{three.ranking[2].strategy}</code>" in shown
 
 
+def test_one_strategy_alone_is_not_the_best_of_anything(comparison: Comparison) -> None:
+    alone = report_page(compare(comparison.scenario, ["classic/range"], [1], jobs=1), jobs=1)
+    assert "</code> costs " in alone
+    assert "best in" not in alone
+    assert "Lowest cost" not in alone
+    assert "Medians over one seed;" in alone
+
+
+def test_what_a_list_leaves_out_is_said(comparison: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "are not listed" not in report_page(comparison, jobs=1)
+    monkeypatch.setattr("harness.report.drawings.MOST_EVENTS", 8)
+    drawn = drawing(comparison.scenario, "classic/range", 1)
+    assert len(drawn["happenings"]) == 8
+    assert f"{drawn['untold']} later changes of processes and of the group are not listed." in report_page(
+        compare(comparison.scenario, ["classic/range"], [1], jobs=1), jobs=1
+    )
+
+
 def test_intervals_hold_as_much_ownership_as_the_costs_say(comparison: Comparison) -> None:
     for strategy in STRATEGIES:
         drawn = drawing(comparison.scenario, strategy, 3)
@@ -238,6 +256,36 @@ def test_a_name_that_no_lane_has_room_for_is_cut_short(
     tab, troubles = opened(browser, file.as_uri(), width, "light")
     assert tab.evaluate("document.documentElement.scrollWidth") == width
     assert painted(tab) > 20
+    assert troubles == []
+
+
+def test_members_that_are_not_drawn_are_not_nobody(browser: Any, comparison: Comparison, tmp_path: Path) -> None:
+    """Of 70 members 60 are drawn: what the others read is grey by partition, and has an owner nevertheless."""
+    like = comparison.scenario.members[0]
+    members = tuple(replace(like, name=f"member-{number}") for number in range(70))
+    topics = tuple(replace(topic, partitions=70) for topic in comparison.scenario.topics)
+    scenario = replace(comparison.scenario, members=members, topics=topics, timeline=())
+    file = tmp_path / "report.html"
+    file.write_text(report_page(compare(scenario, ["classic/range"], [1], jobs=1), jobs=1), encoding="utf-8")
+    tab, troubles = opened(browser, file.as_uri(), 1280, "light")
+    assert "10 more members are not drawn: by partition, what they read is grey." in tab.locator("#charts").inner_text()
+    said = tab.evaluate(
+        """() => {
+            const canvas = document.querySelector('.plot canvas'), pen = canvas.getContext('2d');
+            return new Set(new Uint32Array(pen.getImageData(0, 60, 120, canvas.height - 160).data.buffer)).size;
+        }"""
+    )
+    assert said > 5  # names beside thin lanes
+    tab.locator("[value=partition]").check(force=True)
+    plot = tab.locator(".plot").first
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    told = set()
+    for y in range(20, 440, 4):
+        tab.mouse.move(box["x"] + 900, box["y"] + y)
+        told.add(tab.locator("#tip").inner_text().split(": ")[-1])
+    assert "no owner, or one that is not drawn" in told
+    assert "no owner" not in told
     assert troubles == []
 
 

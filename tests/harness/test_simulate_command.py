@@ -75,6 +75,23 @@ def test_names_are_shown_as_they_are_written(run: Run, tmp_path: Path, name: str
     assert run("compare", file, "--strategies", "range", "--seeds", "1", "--jobs", "1").out.startswith(f"{name}, 2m:")
 
 
+@pytest.mark.parametrize("order", ["\x1b[2J", "\x1b]0;renamed\x07", "\x9b31m", "\x00", "\u202e", "\u2066"])
+def test_a_name_gives_no_orders_to_the_terminal(run: Run, tmp_path: Path, order: str) -> None:  # noqa: F811
+    file = write(tmp_path, name=f"a{order}b")
+    told = [run("simulate", file), run("compare", file, "--strategies", "range", "--seeds", "1", "--jobs", "1")]
+    told.append(run("simulate", write(tmp_path, **{order: 1})))
+    assert [ended.code for ended in told] == [0, 0, 2]
+    for ended in told:
+        assert not set(order) & set("\x1b\x07\x9b\x00\u202e\u2066") & set(ended.out + ended.err)
+
+
+def test_lanes_begin_below_each_other_whatever_the_letters(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    members = {"注文": {"topics": "orders"}, "a": {"topics": "orders"}}
+    ended = run("simulate", write(tmp_path, members=members, timeline=[]), "--show", "ownership")
+    assert "注文    ·" in ended.out  # two letters that are as wide as four, and "nobody" has six
+    assert "a       ·" in ended.out
+
+
 def test_the_trace_of_a_seed_is_the_same_bytes_each_time(run: Run, tmp_path: Path) -> None:  # noqa: F811
     file = write(tmp_path)
     traces = [tmp_path / name for name in ("a", "b", "c")]
@@ -165,6 +182,58 @@ def test_a_comparison_with_a_broken_run_says_so_and_ends_with_1(run: Run, tmp_pa
     assert f"again: rebalance-lab simulate {file} --strategy classic/sticky --seed 1 --show events" in ended.out
 
 
+@pytest.mark.usefixtures("broken")
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_recommendation_without_a_sound_run_is_the_answer_no(run: Run, tmp_path: Path, more: list[str]) -> None:  # noqa: F811
+    file = write(tmp_path)
+    ended = run("recommend", file, "--strategies", "range,sticky", "--seeds", "2", "--jobs", "1", *more)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("broken: none got through every run: there is nothing to recommend\n")
+    assert f"again: rebalance-lab simulate {file} --strategy classic/sticky --seed 1 --show events" in ended.err
+
+
+def test_a_recommendation_says_which_runs_broke(
+    run: Run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Strict(runs.Checker):
+        def feed(self, fact: runs.Fact) -> None:
+            if fact.get("strategy") == "classic/sticky":
+                raise Broken("one owner", "made up", fact["t"])
+            super().feed(fact)
+
+    monkeypatch.setattr(runs, "Checker", Strict)
+    file = write(tmp_path)
+    ended = run("recommend", file, "--strategies", "range,sticky", "--seeds", "2", "--jobs", "1", "--json")
+    assert (ended.code, json.loads(ended.out)["strategy"]) == (1, "classic/range")
+    assert f"again: rebalance-lab simulate {file} --strategy classic/sticky --seed 1 --show events" in ended.err
+
+
+def test_a_report_says_the_whole_command(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    options = ["--from", "classic/sticky", "--strategies", "range,sticky", "--seeds", "1", "--brokers", "3"]
+    report = tmp_path / "report.html"
+    assert run("recommend", write(tmp_path), *options, "--html", str(report), "--jobs", "1").code == 0
+    assert " ".join(options) in report.read_text()
+
+
+@pytest.mark.usefixtures("broken")
+@pytest.mark.parametrize("kind", ["a scenario", "saved runs", "a group"])
+def test_the_command_that_shows_it_again_can_be_typed_as_it_is(run: Run, tmp_path: Path, kind: str) -> None:  # noqa: F811
+    file = tmp_path / "given.json"
+    options = ["--strategies", "range", "--seeds", "1", "--jobs", "1"]
+    group = {"topics": {"orders": {"partitions": 2}}, "members": {"a": {"topics": ["orders"]}}}
+    given = json.dumps(group) if kind == "a group" else Path(write(tmp_path)).read_text()
+    file.write_text(given)
+    if kind == "saved runs":
+        file.write_text(run("compare", str(file), *options, "--json").out)
+        options = []
+    told = run("compare", str(file), *options).out
+    [again] = [line.split("again: rebalance-lab ")[1] for line in told.splitlines() if "again: " in line]
+    ended = run(*again.split())
+    assert (ended.code, ended.err.splitlines()[0][:18]) == (1, "broken: one owner:")
+
+
 def test_a_comparison_for_people_names_unit_weights_and_interval(run: Run, tmp_path: Path) -> None:  # noqa: F811
     ended = run("compare", write(tmp_path), "--strategies", "range,uniform", "--seeds", "6", "--jobs", "1")
     assert ended.code == 0
@@ -172,6 +241,35 @@ def test_a_comparison_for_people_names_unit_weights_and_interval(run: Run, tmp_p
     assert "1 = one partition standing still for one second; unowned_s=1" in ended.out
     assert "95 % interval of the median" in ended.out
     assert ended.err == ""  # no progress in a pipe
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 70, 80, 120, 150])
+def test_a_figure_is_shown_whole_or_not_at_all(
+    run: Run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    strategies = "classic/cooperative-sticky,classic/cooperative-sticky+static"
+    ended = run("compare", write(tmp_path), "--strategies", strategies, "--seeds", "1", "--jobs", "1")
+    lines = ended.out[: ended.out.index("cost: 1")].splitlines()[1:]
+    assert "…" not in ended.out
+    assert max(map(len, lines)) <= width
+    assert [line.split()[0] for line in lines if "classic/coop" in line] == ["1", "2"]
+    assert ("(low to high) is" in ended.out) == any("(low to high)" in line for line in lines) == (width >= 70)
+
+
+def test_a_file_that_nobody_may_write_is_told_before_the_runs(
+    run: Run,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("os.access", lambda place, mode: False)  # a superuser may write everywhere
+    monkeypatch.setattr("harness.compare.compare", lambda *given, **more: pytest.fail("it ran"))
+    place = tmp_path / "report.html"
+    ended = run("compare", write(tmp_path), "--html", str(place))
+    assert (ended.code, ended.err) == (2, f"rebalance-lab: {place}: cannot be written: permission denied\n")
 
 
 def test_saved_runs_are_ranked_anew_without_running_them(run: Run, tmp_path: Path) -> None:  # noqa: F811
@@ -210,6 +308,8 @@ def test_saved_runs_are_ranked_anew_without_running_them(run: Run, tmp_path: Pat
         ("compare {file} --seeds 0", "--seeds: must be between 1 and 100,000, got 0"),
         ("compare {file} --jobs 0", "--jobs: must be at least 1, got 0"),
         ("compare {file} --html /no/such/folder/r.html", "/no/such/folder/r.html: cannot be written: no such folder"),
+        ("compare {file} --html -", "-: cannot be written: name a file"),
+        ("simulate {file} --trace=", "the file: cannot be written: name a file"),
         ("simulate {file} --trace " + "a" * 300, "a" * 300 + ": File name too long"),
         ("simulate {file} --seed -1", "--seed: must not be negative, got -1"),
         ("simulate {file} --until 12.5", "--until: '12.5' is not a duration"),

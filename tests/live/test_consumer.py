@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -41,3 +45,34 @@ def test_what_a_reader_says_of_numbers_and_offsets(
     records: list[tuple[int, int]], facts: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert told_of(records, capsys) == facts
+
+
+@pytest.mark.parametrize("module", ["consumer", "producer"])
+def test_a_process_whose_parent_is_gone_ends_and_says_nothing(tmp_path: Path, module: str) -> None:
+    """Nobody reads what it tells any more, and a member that stays in its group keeps its partitions."""
+    callbacks = dict.fromkeys(("revoked_ms", "revoked_ms_per_partition", "assigned_ms", "assigned_ms_per_partition"), 0)
+    client = {**SETUP["client"], "bootstrap.servers": "127.0.0.1:1", "log_level": 0}  # type: ignore[dict-item]
+    setup = {**SETUP, "client": client, "callbacks": callbacks, "topics": ["orders"], "pattern": None, "batch": 10}
+    setup |= {"bootstrap": "127.0.0.1:1", "rates": {}}
+    parent = (
+        "import subprocess, sys, time\n"
+        f"child = subprocess.Popen([sys.executable, '-m', 'harness.live.{module}'], stdin=-1, stdout=-1)\n"
+        f"child.stdin.write({json.dumps(setup)!r}.encode() + b'\\n'); child.stdin.flush()\n"
+        "time.sleep(2); print(child.pid, flush=True)\n"
+    )
+    with (tmp_path / "said").open("w+") as said:
+        ran = subprocess.run([sys.executable, "-c", parent], stdout=subprocess.PIPE, stderr=said, text=True, timeout=60)
+        deadline = time.monotonic() + 30
+        while runs(int(ran.stdout)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert not runs(int(ran.stdout))
+        said.seek(0)
+        assert said.read() == ""
+
+
+def runs(process: int) -> bool:
+    """One that has ended and is not yet waited for has no command line any more."""
+    try:
+        return bool(Path(f"/proc/{process}/cmdline").read_bytes())
+    except OSError:
+        return False

@@ -68,6 +68,11 @@ def run(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
         ({}, ("-s", "classic/range,cooperative-sticky"), "strategy: classic/range,cooperative-sticky: librdkafka does"),
         ({"timeline": [{"at": "1s", "isolate": {"members": "consumer-1", "for": "1s"}}]}, (), "timeline[0].isolate: a"),
         ({}, ("--provider", "external", "--bootstrap", "127.0.0.1:1"), "no broker answers at 127.0.0.1:1"),
+        (
+            {},
+            ("--provider", "mock"),
+            "--provider: mock is no cluster to run live on; there are auto, testcontainers, jvm",
+        ),
         ({}, ("--assignor", "a:B"), "--assignor joins a group with members of the lab; it takes no SCENARIO"),
     ],
 )
