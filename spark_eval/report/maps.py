@@ -68,13 +68,18 @@ def chosen(cells: Sequence[Cell], values: Mapping[str, Any]) -> list[Cell]:
     return [cell for cell in cells if all(cell.parameters[name] == value for name, value in values.items())]
 
 
+def margin_words(more: float) -> str:
+    """Seed by seed the next one may even be ahead of who has the lower median."""
+    return f"next costs {number(more)} more" if more > 0 else "next costs about as much"
+
+
 def field(table: DecisionTable, cells: Sequence[Cell]) -> str:
     won = Counter(cell.winner for cell in cells if cell.winner is not None)
     if not won:
         return '<td class="none">nobody</td>'
     winner, count = won.most_common(1)[0]
     margins = [cell.data["margin"][0] for cell in cells if cell.winner == winner and cell.data["margin"]]
-    by = f"next costs {number(median(margins))} more" if margins else "alone"
+    by = margin_words(median(margins)) if margins else "alone"
     clear = sum(cell.is_clear for cell in cells if cell.winner == winner)
     share = f"{count} of {len(cells)} cells, {clear} clearly" if len(cells) > 1 else "clearly" if clear else "close"
     shade = table.strategies.index(winner) % 8

@@ -107,6 +107,17 @@ def test_the_map_names_the_winner_and_its_margin(page: str) -> None:
     assert "next costs 43 more" in fields[3]
 
 
+@pytest.mark.parametrize("margin", [0, -1.6])
+def test_the_map_does_not_say_that_nothing_is_more(data: dict[str, Any], margin: float) -> None:
+    close = deepcopy(data)
+    for one in close["cells"]:
+        one["margin"][0] = margin
+    made = table_page(read_table(json.dumps(close), "table"), command="rebalance-lab sweep report DIR --html")
+    assert "next costs about as much" in made
+    assert "next costs 0" not in made
+    assert "next costs -" not in made
+
+
 def test_every_pair_of_axes_has_a_map_of_its_own(data: dict[str, Any]) -> None:
     swapped = {**data, "maps": [*data["maps"], data["maps"][0][::-1]]}
     captions = table_page(read_table(json.dumps(swapped), "table")).split("<caption>")[1:]
