@@ -200,6 +200,15 @@ class TestStartUp:
         assert (found.unowned_s, found.moved, found.rebalances, found.needless_revocations) == (0, 0, 0, 0)
         assert (found.lag_peak, found.behind_s, found.recover_s) == (0, 0, 0)
 
+    @pytest.mark.parametrize("strategy", ["classic/cooperative-sticky", "classic/load-aware", "classic/range"])
+    @pytest.mark.parametrize("jitter", ["0ms", "20ms"])
+    def test_nor_is_it_over_between_two_rounds_of_a_cooperative_rebalance(self, jitter: str, strategy: str) -> None:
+        """Who comes first has everything, because nobody is waited for; what it gives up is handed on a round later."""
+        hardly_anything = {"at": "2m", "pause": {"members": "c-1", "for": "100ms"}}
+        given = {"broker": {"group.initial.rebalance.delay.ms": 0}, "network": {"latency": "2ms", "jitter": jitter}}
+        found = cost(hardly_anything, strategy=strategy, members={"c": {"count": 3, "topics": "t"}}, **given)
+        assert (found.unowned_s, found.moved, found.rebalances, found.needless_revocations) == (0, 0, 0, 0)
+
     @pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
     def test_somebody_has_nothing_to_read(self, strategy: str) -> None:
         found = cost(strategy=strategy, members={"c": {"count": 6, "topics": "t"}})
