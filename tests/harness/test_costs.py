@@ -278,6 +278,28 @@ class TestStartUp:
         assert nothing.behind_s == 0
         assert found.behind_s == pytest.approx(behind_from(facts_of(pauses, **slow), 30_000), abs=4)
 
+    @pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+    def test_nothing_of_that_is_left_once_it_is_worked_off(self, strategy: str) -> None:
+        """Not even less than a second's records. Nobody notices the fail-over."""
+        given = {"topics": {"t": {"partitions": 6, "rate": "600/s"}}, "strategy": strategy}
+        members = {"c": {"count": 3, "topics": "t", "record": "2ms"}}
+        found = cost({"at": "100s", "fail over": {"down": "2s"}}, members=members, duration="25m", **given)
+        assert (found.lag_peak, found.lag_p99, found.behind_s) == (0, 0, 0)
+
+    @pytest.mark.parametrize("duration", ["1m", "2m", "20m"])
+    def test_nor_while_it_is_worked_off_where_nothing_happens(self, duration: str) -> None:
+        """Some 50 records, of which one in two seconds is worked off; loads count nevertheless."""
+        topics = {"t": {**FOUR, "skew": [0.4, 0.2, 0.2, 0.2]}}
+        members = {"a": {"topics": "t", "record": "160ms"}, "b": {"topics": "t", "record": "240ms"}}
+        found = cost(topics=topics, members=members, duration=duration)
+        assert (found.lag_peak, found.behind_s) == (0, 0)
+        assert found.load_skew == 1.2
+
+    def test_what_stays_as_it_is_counts(self) -> None:
+        """As many are processed as come."""
+        found = cost(members={"c": {"count": 1, "topics": "t", "record": "100ms"}})
+        assert found.behind_s > 590
+
 
 def behind_from(facts: list[Fact], from_ms: int) -> float:
     """Until it has caught up, in a run that is behind only once."""
