@@ -77,6 +77,15 @@ def test_who_ends_for_good_leaves_a_gap_however_it_ends(how: str, strategy: str)
     assert cost({"at": "1m", how: "c-1"}, strategy=strategy).unowned_s == pytest.approx(4 * 540, abs=4)
 
 
+@pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+def test_who_closes_reads_nothing_while_it_waits_for_a_coordinator(strategy: str) -> None:
+    """It is to commit and to leave, and there is nobody for 20 s."""
+    down = {"at": "100s", "fail over": {"down": "20s"}}
+    found = cost(down, {"at": "101s", "stop": "c-1"}, strategy=strategy, members={"c": {"count": 2, "topics": "t"}})
+    assert found.unowned_longest_s == pytest.approx(19 + 3, abs=3)
+    assert found.unowned_s + found.stalled_s > 2 * 19
+
+
 class TestStandstill:
     def test_it_ends_with_the_process(self) -> None:
         poison = [{"topic": "t", "partition": 0, "offset": 100, "stall": "20m"}]
