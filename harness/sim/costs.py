@@ -5,8 +5,8 @@ Without    partition-seconds in which nobody read a partition that somebody want
            owner is paused, cut off, or held up by one record or by a callback, until somebody else reads it
 Moves      a partition is read by another member than before; a needless revocation ends with the same process reading
            it again
-Settling   from an event of the timeline after that until the last change of ownership or of the group's state before
-           the next one, if everything is read then
+Settling   from an event of the timeline after that until the last change of ownership or of the group's state, or the
+           end of the last standstill, before the next one, if everything is read then
 Lag        what waited, how long it was too much, and how unequal loads were: lag_curve.py
 Start at   costs
 """
@@ -151,6 +151,8 @@ class Meter:
         self.events.append((self.now_ms, self.now_ms, False))
 
     def event_over(self) -> None:
+        for name in self.still:
+            self.add_standstill(name)
         if self.events:
             at_ms, last_ms, _ = self.events[-1]
             stands_still = any(one.lasts_at(self.now_ms) and self.reading.get(name) for name, one in self.still.items())
@@ -159,8 +161,6 @@ class Meter:
     def on_end(self, fact: Fact) -> None:
         self.over = True
         self.event_over()
-        for name in self.still:
-            self.add_standstill(name)
 
     def on_process(self, fact: Fact) -> None:
         name, what = fact["member"], fact["is"]
@@ -192,7 +192,9 @@ class Meter:
         still = self.still.get(name)
         if still is not None:
             end_ms = self.now_ms if still.reasons else min(self.now_ms, still.until_ms)
-            self.stalled_ms += max(0, end_ms - still.counted_ms) * len(self.reading.get(name, ()))
+            if end_ms > still.counted_ms and self.reading.get(name):
+                self.stalled_ms += (end_ms - still.counted_ms) * len(self.reading[name])
+                self.changed(end_ms)
             still.counted_ms = self.now_ms
 
     def on_group(self, fact: Fact) -> None:
@@ -247,9 +249,11 @@ class Meter:
                 if track is not None and start is not None:  # otherwise it was deleted, and is perhaps another one now
                     self.twice += track.done.add(start, end)
 
-    def changed(self) -> None:
+    def changed(self, at_ms: int | None = None) -> None:
+        """Just now, or already at `at_ms`."""
         if self.events:
-            self.events[-1] = (self.events[-1][0], self.now_ms, False)
+            began_ms, last_ms, _ = self.events[-1]
+            self.events[-1] = (began_ms, max(last_ms, self.now_ms if at_ms is None else at_ms), False)
 
     def on_lag(self, fact: Fact) -> None:
         self.lag.add(fact)

@@ -181,6 +181,22 @@ def test_an_event_that_changes_nothing_is_settled_at_once() -> None:
     assert (found.unsettled, found.settle_worst_s) == (0, 0)
 
 
+@pytest.mark.parametrize("event", ["pause", "isolate"])
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+def test_an_event_is_not_settled_while_an_owner_stands_still(event: str, strategy: str) -> None:
+    """Nobody is put out in 20 s, and nothing changes hands. A second event comes to a group that is at rest."""
+    later = {"at": "3m", "slow": {"members": "c-1", "factor": 2, "for": "10s"}}
+    found = cost({"at": "1m", event: {"members": "c-1", "for": "20s"}}, later, strategy=strategy)
+    assert (found.unsettled, found.settle_worst_s, found.settle_mean_s) == (0, 20, 10)
+
+
+def test_nor_while_a_record_holds_an_owner_up() -> None:
+    """From the 1,000th record on, in the 400th second; the slow one is met before that."""
+    poison = [{"topic": "t", "partition": 0, "offset": 1_000, "stall": "30s"}]
+    found = cost({"at": "399s", "slow": {"members": "c-1", "factor": 2, "for": "10s"}}, poison=poison)
+    assert (found.unsettled, found.settle_worst_s) == (0, pytest.approx(31, abs=1))
+
+
 def test_the_time_to_recover_is_the_longest_time_behind() -> None:
     """A pause of 30 s leaves 300 records; at twice the rate in which they come they take another 30 s."""
     pauses = [{"at": at, "pause": {"members": "c-1", "for": lasts}} for at, lasts in (("1m", "30s"), ("5m", "10s"))]
