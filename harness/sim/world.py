@@ -62,6 +62,9 @@ class Constants:
     """A process that ended with an exception is started again after so long, as by a supervisor."""
     metadata_ms: int = 2
     """Beyond the network, until a client has fresh metadata."""
+    head_start_ms: int = 60_000
+    """Less than so much longer, drawn for each run, a group has been at rest than it is seen to be: when its heartbeats
+    and commits are due as the first event comes is chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -174,6 +175,21 @@ def test_a_topic_that_is_deleted_and_created_again_begins_anew(strategy: str) ->
     found = cost(deletes, creates, strategy=strategy, duration="20m")
     assert (found.read_twice, found.moved) == (0, 0)
     assert found.unowned_s < 4 * 6
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+def test_it_is_chance_when_heartbeats_and_commits_are_due_as_an_event_comes(strategy: str) -> None:
+    """A timeline that is a second later costs as much, and in some seeds a heartbeat has just been sent."""
+    scenario = {"duration": "5m", "topics": {"t": FOUR}, "members": {"c": {"count": 2, "topics": "t"}}}
+
+    def rows(event: str, at_s: int) -> list[Costs]:
+        told = parse_scenario({**scenario, "timeline": [{"at": f"{at_s}s", event: "c-1"}]})
+        return [costs(simulate(told, strategy, seed).facts) for seed in range(1, 31)]
+
+    unowned_s = [fmean(row.unowned_s for row in rows("stop", at_s)) for at_s in range(100, 105)]
+    assert max(unowned_s) < 1.5 * min(unowned_s)
+    twice = [fmean(row.read_twice for row in rows("crash", at_s)) for at_s in range(100, 105)]
+    assert twice == [pytest.approx(2.5 * 5, rel=0.4)] * 5
 
 
 def test_an_event_that_changes_nothing_is_settled_at_once() -> None:
@@ -365,7 +381,7 @@ class TestReadTwice:
 def test_what_a_deploy_leaves_behind_is_seen_however_long_the_run_is(strategy: str) -> None:
     """Four hundred points of a day are 216 s apart, and a deploy is over in less."""
     topics = {"t": {"partitions": 12, "rate": "600/s"}}
-    group = {"topics": topics, "members": {"c": {"count": 4, "topics": "t", "record": "4ms"}}, "strategy": strategy}
+    group = {"topics": topics, "members": {"c": {"count": 4, "topics": "t", "record": "6ms"}}, "strategy": strategy}
     deploy = {"at": "5m", "rolling restart": {"downtime": "20s", "gap": "10s"}}
     short, long = cost(deploy, duration="13m", **group), cost(deploy, duration="1d", **group)
     assert short.behind_s > 2

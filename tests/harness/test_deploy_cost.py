@@ -27,9 +27,9 @@ def test_static_members_leave_each_partition_for_their_downtime_and_nothing_move
 
 
 def test_an_eager_group_stops_for_everybody_and_a_cooperative_one_does_not() -> None:
-    eager, cooperative = cost("classic/range", 24, 12), cost("classic/cooperative-sticky", 24, 12)
-    assert eager.rebalances == 24  # each leaves and joins
-    assert eager.unowned_s > 1.5 * cooperative.unowned_s
+    eager, cooperative = cost("classic/range", 20, 20), cost("classic/cooperative-sticky", 20, 20)
+    assert eager.rebalances == 40  # each leaves and joins
+    assert eager.unowned_s > 1.25 * cooperative.unowned_s
     assert eager.moved > 2 * cooperative.moved
 
 

@@ -87,7 +87,7 @@ TIMELINES: dict[str, list[dict[str, object]]] = {
     "pause": [{"at": "100s", "pause": {"members": "consumer-1", "for": "20s"}}],
 }
 LATENCY_MS = 2
-PUNCTUAL = Constants(heartbeat_look_ms=0)
+PUNCTUAL = Constants(heartbeat_look_ms=0, head_start_ms=0)
 
 
 def small(timeline: list[dict[str, object]]) -> Scenario:
