@@ -1,7 +1,7 @@
 """The lag curve: how much waits to be processed, for how long that is too much, and how unequal the members' loads are.
 
 Points     stand for the time until the next one: they are closer together where something happens
-Behind     more than one second's worth of records waits
+Behind     more than one second's worth of records waits; from one point to the next that changes evenly
 Start-up   what waits when it is over is not counted as long as it becomes less and nothing happens: it is being worked
            off. What stays as it is, or rises, counts
 Start at   LagCurve.add, finish
@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 
 from harness.sim.trace import Fact
 
@@ -63,20 +61,28 @@ class LagCurve:
         waiting = [0] * first + [point["records"] for point in self._points[first:]]
         ends_ms = [*(point["t"] for point in self._points[1:]), end_ms]
         lasts_ms = [next_ms - point["t"] for point, next_ms in zip(self._points, ends_ms, strict=False)]
-        late = [records > max(point["rate"], 1) for records, point in zip(waiting, self._points, strict=True)]
-        stretches_ms = [
-            sum(ms for _, ms in stretch)
-            for is_late, stretch in groupby(zip(late, lasts_ms, strict=True), itemgetter(0))
-            if is_late
-        ]
+        stretches_ms = times_behind(self._points[first:], lasts_ms[first:])
         skews = [(to_milli(point["skew"]), ms) for point, ms in zip(self._points, lasts_ms, strict=True)]
         return Lag(
             peak=max(waiting, default=0),
             p99=most_of_the_time(list(zip(waiting, lasts_ms, strict=True))),
             behind_ms=sum(stretches_ms),
-            recover_ms=max(stretches_ms, default=0),
+            recover_ms=max(stretches_ms),
             skew=mean([one for one in skews if one[0]]),
         )
+
+
+def times_behind(points: Sequence[Fact], lasts_ms: Sequence[int]) -> list[int]:
+    """Each at a stretch. Between two points what waits changes evenly; after the last one it stays as it is."""
+    too_many = [point["records"] - max(point["rate"], 1) for point in points]
+    stretches_ms = [0]
+    for before, after, ms in zip(too_many, [*too_many[1:], *too_many[-1:]], lasts_ms, strict=True):
+        most, least = max(before, after), min(before, after)
+        if most > 0:
+            stretches_ms[-1] += ms if least > 0 else ms * most // (most - least)
+        if after <= 0:
+            stretches_ms.append(0)
+    return stretches_ms
 
 
 def most_of_the_time(lasting: Sequence[tuple[int, int]]) -> int:

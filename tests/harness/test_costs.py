@@ -391,6 +391,17 @@ def test_what_a_deploy_leaves_behind_is_seen_however_long_the_run_is(strategy: s
     assert long.lag_p99 < short.lag_p99
 
 
+@pytest.mark.parametrize("downtime", ["1s", "4s", "4500ms"])
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+def test_a_peak_is_seen_however_short_it_is(strategy: str, downtime: str) -> None:
+    """What has come in until its only reader is back, of which it does a second's worth in a tenth of that."""
+    changes: dict[str, Any] = {"topics": {"t": {"partitions": 4, "rate": "100/s"}}, "duration": "1h"}
+    restarts = {"at": "5m", "restart": {"members": "c-1", "downtime": downtime}}
+    found = cost(restarts, strategy=strategy, members={"c": {"count": 1, "topics": "t", "record": "1ms"}}, **changes)
+    assert found.lag_peak == pytest.approx(100 * found.unowned_longest_s, abs=10)
+    assert found.behind_s == pytest.approx((found.unowned_longest_s - 1) * 1.1, abs=1)
+
+
 def test_a_group_that_never_keeps_up_is_behind_all_the_time() -> None:
     topics = {"t": {"partitions": 4, "rate": "100/s"}}
     found = cost(duration="1d", topics=topics, members={"c": {"count": 1, "topics": "t", "record": "20ms"}})
