@@ -192,6 +192,20 @@ def test_it_is_chance_when_heartbeats_and_commits_are_due_as_an_event_comes(stra
     assert twice == [pytest.approx(2.5 * 5, rel=0.4)] * 5
 
 
+def test_what_members_are_called_is_nothing_that_costs() -> None:
+    """Who leads a group after its leader goes by the order of a hash table; here that is fatal if it is one that is
+    gone, and waited for because it is static."""
+    surge = {"at": "100s", "rolling restart": {"downtime": "10s", "gap": "20s", "surge": True}}
+
+    def mean(name: str) -> float:
+        members = {name: {"count": 3, "topics": "t"}}
+        told = {"duration": "8m", "topics": {"t": FOUR}, "members": members, "timeline": [surge]}
+        runs = [simulate(parse_scenario(told), "classic/cooperative-sticky+static", seed) for seed in range(1, 41)]
+        return fmean(costs(run.facts).unowned_s for run in runs)
+
+    assert mean("c") == pytest.approx(mean("worker"), rel=0.15)
+
+
 def test_an_event_that_changes_nothing_is_settled_at_once() -> None:
     found = cost({"at": "1m", "slow": {"members": "c-1", "factor": 2, "for": "10s"}})
     assert (found.unsettled, found.settle_worst_s) == (0, 0)

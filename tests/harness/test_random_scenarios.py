@@ -255,7 +255,7 @@ def test_who_is_called_back_about_its_loss_does_not_read() -> None:
         }
     )
     checker = Checker()
-    facts = simulate(scenario, "classic/cooperative-sticky+static", 41_074, watch=checker.feed).facts
+    facts = simulate(scenario, "classic/cooperative-sticky+static", 51, watch=checker.feed).facts
     assert any(fact["fact"] == "removed" for fact in facts)
 
 
