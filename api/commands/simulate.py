@@ -88,7 +88,7 @@ def watcher(progress: Callable[[int], None] | None) -> Callable[[Fact], None] | 
     begins = time.monotonic() + BAR_AFTER_S
 
     def watch(fact: Fact) -> None:
-        if fact["fact"] == "lag" and time.monotonic() > begins:
+        if fact["fact"] in ("lag", "end") and time.monotonic() > begins:
             progress(fact["t"] // 1_000)
 
     return watch

@@ -7,7 +7,7 @@ Start at   Strategies.build
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any, cast
 
@@ -23,7 +23,6 @@ from harness.sim.parts import GROUP, Machine
 from harness.sim.world import Build
 from protocol_v1 import config as v1_config
 from protocol_v1.coordinator import Coordinator as ClassicCoordinator
-from protocol_v1.coordinator import numbered
 from protocol_v1.effects import TimerKey
 from protocol_v1.effects.member import TopicPartition
 from protocol_v1.group import ClassicGroup
@@ -57,6 +56,13 @@ def fields(settings: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
     return {name.replace(".", "_"): settings[name] for name in known if name in settings}
 
 
+def drawn(random: Random) -> Callable[[str], str]:
+    """Member ids with a random part, as Kafka's have. A broker's hash tables are in the order of these ids, and that
+    decides, for one, who leads a group after its leader: that is a matter of the seed, and not of what members are
+    called."""
+    return lambda prefix: f"{prefix}-{random.getrandbits(32):08x}"
+
+
 class Strategies:
     """One run's choice, and what single members are migrated to."""
 
@@ -64,7 +70,7 @@ class Strategies:
         self.scenario = scenario
         self.default = strategy
         self.random = random
-        self.new_member_id = numbered()
+        self.new_member_id = drawn(Random(random.getrandbits(32)))
         later = [event.strategy for event in scenario.timeline if isinstance(event, RollingRestart) and event.strategy]
         offered = [one for text in (strategy, *later) for one in parse_strategies(text)]
         self.classic_only = all(one.protocol == "classic" for one in offered)

@@ -5,22 +5,21 @@ Without    partition-seconds in which nobody read a partition that somebody want
            owner is paused, cut off, or held up by one record or by a callback, until somebody else reads it
 Moves      a partition is read by another member than before; a needless revocation ends with the same process reading
            it again
-Settling   from an event of the timeline after that until the last change of ownership or of the group's state before
-           the next one, if everything is read then
-Behind     time in which more than one second's worth of records waited
-Points     of the lag curve stand for the time until the next one: they are closer together where something happens
+Settling   from an event of the timeline after that until the last change of ownership or of the group's state, or the
+           end of the last standstill, before the next one, if everything is read then
+Lag        what waited, how long it was too much, and how unequal loads were: lag_curve.py
 Start at   costs
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from itertools import groupby
 from typing import Any, TypeAlias
 
 from harness.sim.gaps import Gaps
+from harness.sim.lag_curve import LagCurve
 from harness.sim.read_ranges import ReadRanges
 from harness.sim.trace import Fact, flat
 from protocol_v1.effects.member import TopicPartition
@@ -107,10 +106,7 @@ class Meter:
         self.first_epoch = self.epoch = 0
         self.events: list[tuple[int, int, bool]] = []
         """Of every event: when, the last change since, and whether everything was read when the next one came."""
-        self.points: list[Fact] = []
-        """Of the lag curve."""
-        self.works_off = False
-        """What waited when the start-up was over, and nothing else has happened."""
+        self.lag = LagCurve()
         self.requests = self.request_bytes = 0
         self.sessions_lost = 0.0
 
@@ -135,8 +131,7 @@ class Meter:
             self.add_standstill(name)
         self.stalled_ms = self.moved = self.needless = 0
         self.first_epoch = self.epoch
-        self.points.clear()
-        self.works_off = self.gaps.came_to_rest
+        self.lag.begin(at_rest=self.gaps.came_to_rest)
         self.events = [] if self.gaps.came_to_rest else self.events[-1:]
 
     # Facts
@@ -151,14 +146,13 @@ class Meter:
             self.tracks = {tp: track for tp, track in self.tracks.items() if tp[0] != fact["topic"]}
 
     def on_event(self, fact: Fact) -> None:
-        """Of what the start-up left to be worked off, only what is left now counts."""
         self.event_over()
-        if self.works_off:
-            self.points.clear()
-            self.works_off = False
+        self.lag.something_happens(self.now_ms)
         self.events.append((self.now_ms, self.now_ms, False))
 
     def event_over(self) -> None:
+        for name in self.still:
+            self.add_standstill(name)
         if self.events:
             at_ms, last_ms, _ = self.events[-1]
             stands_still = any(one.lasts_at(self.now_ms) and self.reading.get(name) for name, one in self.still.items())
@@ -167,8 +161,6 @@ class Meter:
     def on_end(self, fact: Fact) -> None:
         self.over = True
         self.event_over()
-        for name in self.still:
-            self.add_standstill(name)
 
     def on_process(self, fact: Fact) -> None:
         name, what = fact["member"], fact["is"]
@@ -200,7 +192,9 @@ class Meter:
         still = self.still.get(name)
         if still is not None:
             end_ms = self.now_ms if still.reasons else min(self.now_ms, still.until_ms)
-            self.stalled_ms += max(0, end_ms - still.counted_ms) * len(self.reading.get(name, ()))
+            if end_ms > still.counted_ms and self.reading.get(name):
+                self.stalled_ms += (end_ms - still.counted_ms) * len(self.reading[name])
+                self.changed(end_ms)
             still.counted_ms = self.now_ms
 
     def on_group(self, fact: Fact) -> None:
@@ -257,16 +251,14 @@ class Meter:
                 if track is not None and start is not None:  # otherwise it was deleted, and is perhaps another one now
                     self.twice += track.done.add(start, end)
 
-    def changed(self) -> None:
+    def changed(self, at_ms: int | None = None) -> None:
+        """Just now, or already at `at_ms`."""
         if self.events:
-            self.events[-1] = (self.events[-1][0], self.now_ms, False)
+            began_ms, last_ms, _ = self.events[-1]
+            self.events[-1] = (began_ms, max(last_ms, self.now_ms if at_ms is None else at_ms), False)
 
     def on_lag(self, fact: Fact) -> None:
-        if self.works_off and not behind(fact):
-            self.points.clear()
-        falls = not self.points or fact["records"] <= self.points[-1]["records"]
-        self.works_off = self.works_off and behind(fact) and falls
-        self.points.append(fact)
+        self.lag.add(fact)
 
     def on_requests(self, fact: Fact) -> None:
         self.requests = sum(fact["count"].values())
@@ -281,13 +273,7 @@ class Meter:
         if not self.over:
             self.event_over()
         settled = [last_ms - at_ms for at_ms, last_ms, whole in self.events if whole]
-        ends_ms = [*(point["t"] for point in self.points[1:]), self.now_ms]
-        lasting = [(point, end_ms - point["t"]) for point, end_ms in zip(self.points, ends_ms, strict=False)]
-        stretches_ms = [
-            sum(ms for _, ms in stretch)
-            for is_behind, stretch in groupby(lasting, lambda one: behind(one[0]))
-            if is_behind
-        ]
+        lag = self.lag.finish(self.now_ms)
         return Costs(
             unowned_s=seconds(self.unowned_ms.total()),
             unowned_worst_s=seconds(max(self.unowned_ms.values(), default=0)),
@@ -300,41 +286,16 @@ class Meter:
             moved=self.moved,
             needless_revocations=self.needless,
             read_twice=self.twice,
-            lag_peak=max((point["records"] for point in self.points), default=0),
-            lag_p99=most_of_the_time([(point["records"], ms) for point, ms in lasting]),
-            behind_s=seconds(sum(stretches_ms)),
-            recover_s=seconds(max(stretches_ms, default=0)),
-            load_skew=mean([(to_milli(point["skew"]), ms) for point, ms in lasting if point["skew"]]),
+            lag_peak=lag.peak,
+            lag_p99=lag.p99,
+            behind_s=seconds(lag.behind_ms),
+            recover_s=seconds(lag.recover_ms),
+            load_skew=lag.skew,
             requests=self.requests,
             request_bytes=self.request_bytes,
             failed_processes=self.failed,
             fetch_sessions_lost=self.sessions_lost,
         )
-
-
-def behind(point: Fact) -> bool:
-    return bool(point["records"] > max(point["rate"], 1))
-
-
-def most_of_the_time(lasting: Sequence[tuple[int, int]]) -> int:
-    """No more than this in 99 % of the time: of values, and how long each lasts."""
-    above_ms = sum(ms for _, ms in lasting) // 100
-    for value, ms in sorted(lasting, reverse=True):
-        above_ms -= ms
-        if above_ms < 0:
-            return value
-    return 0
-
-
-def mean(lasting: Sequence[tuple[int, int]]) -> float:
-    """Of thousandths, and how long each lasts."""
-    lasts_ms = sum(ms for _, ms in lasting)
-    return round(sum(milli * ms for milli, ms in lasting) / 1_000 / lasts_ms, 3) if lasts_ms else 0.0
-
-
-def to_milli(value: float) -> int:
-    """Whole thousandths, whose sum does not depend on Python's way of adding floats."""
-    return round(value * 1_000)
 
 
 def seconds(ms: int) -> float:

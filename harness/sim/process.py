@@ -244,10 +244,13 @@ class Process:
             self.close()
 
     def close(self) -> None:
+        """What is owned is not read any more, however long the consumer takes to find somebody to take leave of."""
         self.hand_commits.before_anything_else()
         self.closing = True
         self.read_on()
-        self.tell(Close(positions=self.reader.offsets()))
+        positions = self.reader.offsets()
+        self.stop_reading(list(positions))
+        self.tell(Close(positions=positions))
 
     def kill(self) -> None:
         self.hand_commits.before_silence()
@@ -454,7 +457,7 @@ class Process:
             if not self.reader.streams.keys() <= fetchable:
                 reached = self.stop_reading([tp for tp in self.reader.streams if tp not in fetchable])
                 self.remember_what_is_unsubscribed(reached)
-        if not self.starts:
+        if not self.starts or self.closing:
             return
         owned, streams = self.machine.owned, self.world.records.streams
         self.starts = {tp: offset for tp, offset in self.starts.items() if tp in owned}

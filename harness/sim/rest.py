@@ -2,12 +2,15 @@
 
 Rest       nothing has happened for a moment, everybody is settled, and so is the coordinator
 Leap       to the next thing that is not routine; heartbeats and commits in between are counted, not made
+Head start the first leap passes over some more time than it takes (Constants.head_start_ms). Otherwise all that a
+           scenario does on the minute would meet the same moment between two heartbeats, whatever the seed
 Loss       the loss of a message is not routine: a leap ends where one of those that it passes over would be lost
 Start at   Rest.check
 """
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING
 
 from harness.sim.kernel import Shift
@@ -30,6 +33,8 @@ class Rest:
         self.checking = False
         self.parts = 0
         """Of an exchange, in parts of a day: what leaps have passed over and not counted yet."""
+        self.head_start_ms = Random(f"{world.seed} head start").randrange(max(1, world.constants.head_start_ms))
+        """What is left to be passed over in addition."""
         network = world.scenario.network
         self.window_ms = 100 + 4 * (network.latency_ms + network.jitter_ms)
         """How long nothing must have happened before it is worth while to look whether everybody is at rest."""
@@ -71,6 +76,14 @@ class Rest:
                 found += DAY_MS // process.routine.commit_every_ms
         return found
 
+    def take_head_start(self, leap_ms: int) -> int:
+        """Once, when everybody who begins is there, in a leap that is long enough for all routine to be due in it."""
+        routines = [process.routine for process in self.world.processes.values()]
+        if self.world.starting or leap_ms <= max([routine.longest_ms for routine in routines], default=0):
+            return 0
+        taken_ms, self.head_start_ms = self.head_start_ms, 0
+        return taken_ms
+
     def leap(self) -> int:
         """To the next thing that is not routine. When to look again: after what happens there, or, if it is so near
         that walking is cheaper than a leap of everybody, once it has happened."""
@@ -93,8 +106,9 @@ class Rest:
             to_ms = min(to_ms, now_ms + spared_ms)
         if to_ms - now_ms < WORTH_A_LEAP_MS:
             return to_ms - now_ms + 1
+        earlier_ms = self.take_head_start(to_ms - now_ms)
         for process in world.processes.values():
-            process.routine.plan_leap(now_ms, to_ms)
+            process.routine.plan_leap(now_ms, to_ms, earlier_ms)
 
         def shift_session(key: TimerKey) -> int | None:
             if len(key) < 2:

@@ -64,16 +64,25 @@ class Routine:
         )
         return not held_up and process.machine.settled
 
-    def plan_leap(self, from_ms: int, to_ms: int) -> None:
+    @property
+    def longest_ms(self) -> int:
+        """Until all of its routine has been due once."""
+        process = self.process
+        beat_ms = process.machine.heartbeat_interval_ms + self.look_ms
+        return beat_ms if process.machine.auto_commit_at_ms is None else max(beat_ms, self.commit_every_ms)
+
+    def plan_leap(self, from_ms: int, to_ms: int, earlier_ms: int) -> None:
         """By whole heartbeats and whole intervals of the auto-commit, so that the next ones come when they would have
-        come; heartbeats that are late a little each time also drift."""
+        come, had everything begun so much earlier; heartbeats that are late a little each time also drift."""
         machine = self.process.machine
         interval_ms = machine.heartbeat_interval_ms
-        self.beats_ms = periods(machine.heartbeat_at_ms, interval_ms, to_ms)
+        self.beats_ms = periods(machine.heartbeat_at_ms - earlier_ms, interval_ms, to_ms) - earlier_ms
         if self.look_ms:
             self.beats_ms += self.drift_ms(isqrt((to_ms - from_ms) // interval_ms), interval_ms // 2)
         due_ms = machine.auto_commit_at_ms
-        self.commits_ms = periods(due_ms, self.commit_every_ms, to_ms) if due_ms is not None else 0
+        self.commits_ms = 0
+        if due_ms is not None:
+            self.commits_ms = periods(due_ms - earlier_ms, self.commit_every_ms, to_ms) - earlier_ms
 
     def drift_ms(self, steps: int, at_most_ms: int) -> int:
         """Where a random walk ends, drawn from whole numbers only: the sum of a few dice is nearly normal."""
@@ -157,7 +166,8 @@ class Routine:
             if process.reader.at_ms < last_ms <= to_ms:
                 process.reader.advance(last_ms)
                 self.made_late, self.late_ms = process.reader.offsets(), to_ms
-                process.world.committed_at_rest(process, self.made_late, last_ms, self.commits_ms // every_ms)
+                times = max(1, self.commits_ms // every_ms)
+                process.world.committed_at_rest(process, self.made_late, last_ms, times)
 
     def beats_passed_over(self) -> int:
         """Each is counted from the one before, and that was late."""

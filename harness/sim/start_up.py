@@ -4,7 +4,8 @@ Over       once the group has come to rest: it is stable, everybody who was star
            and everything that somebody wants is read. Or as soon as something happens to it: an event, or a record
            that holds somebody up
 Not yet    somebody is started who has not been there before, and nothing has happened: a KIP-848 group is at rest with
-           its first member, long before the others are up
+           its first member, long before the others are up. Nor between the two rounds of a cooperative rebalance, in
+           which a stable group gives up what it hands on in the next
 No event   is what the scenario begins with, at 0 or before anybody is started; nor an autoscaler that is switched on
 In vain    after five minutes: then all of it counts, so that nobody gains by never getting going
 Start at   StartUp.feed
@@ -47,8 +48,11 @@ class StartUp:
                 self._on_process(fact["member"], fact["is"], fact["t"])
             case "callback":
                 self._waiting.discard(fact["member"])
+                if fact["callback"] == "onPartitionsRevoked" and fact["partitions"]:
+                    self._is_stable = self.over = False
             case "group":
                 self._is_stable = fact["state"] == "Stable"
+                self._for_good = self.over and not self._is_stable  # for nobody who is new: that is trouble
         if not self.over:
             self.at_rest = self._is_stable and not self._waiting and bool(self._known) and all_is_read()
             self.over = self.at_rest or self._for_good

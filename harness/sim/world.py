@@ -41,6 +41,8 @@ SAMPLES = 400
 """Points of the lag curve, however long the run is, while nothing happens."""
 LOOK_MS = 2_000
 """Points are no further apart than that while something does: what a deploy leaves behind is over in a minute."""
+A_MOMENT = 8
+"""A part of that: what is read again is looked at just before, unless somebody has looked a moment ago."""
 FINER = 50
 """While records wait and nothing happens, points are apart a fiftieth of the time that it has been so."""
 
@@ -62,6 +64,9 @@ class Constants:
     """A process that ended with an exception is started again after so long, as by a supervisor."""
     metadata_ms: int = 2
     """Beyond the network, until a client has fresh metadata."""
+    head_start_ms: int = 60_000
+    """Less than so much longer, drawn for each run, a group has been at rest than it is seen to be: when its heartbeats
+    and commits are due as the first event comes is chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +159,8 @@ class World:
         self.sample_every_ms = max(1, scenario.duration_ms // SAMPLES)
         self.look_every_ms = min(self.sample_every_ms, LOOK_MS)
         self.until_ms = scenario.duration_ms
-        self.next_sample_ms = 0
+        self.next_sample_ms = self.last_sample_ms = 0
+        self.look_next_ms = self.look_every_ms
 
     # The run
 
@@ -339,6 +345,7 @@ class World:
     def about_to_read(self, process: Process, partitions: Sequence[TopicPartition]) -> bool:
         """Say who else reads them without being in the group any more. False: it is this one that has been removed, and
         heard where to begin before it heard of that; anybody may ask for the offsets of a classic group."""
+        self.sample_peak()
         self.removed.discard(id(process))
         coordinator = self.broker.coordinator
         if coordinator is None or not any(self.records.streams[tp].readers for tp in partitions):
@@ -403,9 +410,21 @@ class World:
         return lag
 
     def sample_leap(self, to_ms: int) -> None:
-        """The points until before then, where a leap ends: fewer, as nothing happens, and soon again after it."""
+        """The points until before then, where a leap ends: fewer, as nothing happens, and one just before something
+        does."""
         self.sample(to_ms - 1, leaping=True)
-        self.next_sample_ms = min(self.next_sample_ms, to_ms + self.look_every_ms)
+        if to_ms < self.until_ms:
+            self.next_sample_ms = max(to_ms - 1, self.last_sample_ms + 1)
+            self.sample(to_ms - 1)
+
+    def sample_peak(self) -> None:
+        """No more waits than just before somebody reads it. Soon it is less, and then less quickly."""
+        now_ms, moment_ms = self.kernel.now_ms, max(1, self.look_every_ms // A_MOMENT)
+        if now_ms - self.last_sample_ms >= moment_ms:
+            self.next_sample_ms = now_ms
+            self.sample(now_ms)
+        self.look_next_ms = moment_ms
+        self.next_sample_ms = min(self.next_sample_ms, now_ms + moment_ms)
 
     def sample(self, until_ms: int, *, leaping: bool = False) -> None:
         """The points of the lag curve up to then; nothing has changed since the last event."""
@@ -417,13 +436,12 @@ class World:
         rate, behind = round(wanted_rate * 1_000 / RECORD), self.behind()
         since_ms = self.next_sample_ms
         while self.next_sample_ms <= until_ms:
-            at_ms = self.next_sample_ms
+            self.last_sample_ms = at_ms = self.next_sample_ms
             records = self.lag(at_ms, behind) // RECORD
             self.trace.tell(at_ms, "lag", records=records, rate=rate, skew=skew)
-            if not leaping:
-                self.next_sample_ms += self.look_every_ms
-            elif records or behind:
-                seldom_ms = (at_ms - since_ms) // FINER
-                self.next_sample_ms += min(self.sample_every_ms, max(self.look_every_ms, seldom_ms))
-            else:
-                self.next_sample_ms += self.sample_every_ms
+            step_ms, self.look_next_ms = self.look_next_ms, min(2 * self.look_next_ms, self.look_every_ms)
+            if leaping and (records or behind):
+                step_ms = min(self.sample_every_ms, max(step_ms, (at_ms - since_ms) // FINER))
+            elif leaping:
+                step_ms = self.sample_every_ms
+            self.next_sample_ms += step_ms

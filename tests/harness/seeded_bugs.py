@@ -118,7 +118,7 @@ BUGS: dict[str, list[Bug]] = {
     "application and log": [
         Bug("members read from the beginning, not from the committed offset", "harness.sim.process", "        self.starts |= starts\n", "        self.starts |= dict.fromkeys(starts, 0)\n", BOTH),
         Bug("a new coordinator does not read offsets", "harness.sim.broker", "self._obey(self.coordinator.load(self.log, self._kernel.now_ms))", "self._obey(self.coordinator.load([one for one in self.log if not isinstance(one, OffsetCommit)], self._kernel.now_ms))", BOTH),
-        Bug("close commits what was never processed", "harness.sim.process", "self.tell(Close(positions=self.reader.offsets()))", "self.tell(Close(positions={tp: offset + 9 for tp, offset in self.reader.offsets().items()}))", BOTH),
+        Bug("close commits what was never processed", "harness.sim.process", "self.tell(Close(positions=positions))", "self.tell(Close(positions={tp: offset + 9 for tp, offset in positions.items()}))", BOTH),
         Bug("commits are one record ahead of processing", "protocol_v1.member_commits", "OffsetCommitRequestPartition(tp[1], offsets[tp],", "OffsetCommitRequestPartition(tp[1], offsets[tp] + 1,", BOTH),
     ],
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -75,6 +76,15 @@ class TestToTheEnd:
 @pytest.mark.parametrize("how", ["stop", "crash"])
 def test_who_ends_for_good_leaves_a_gap_however_it_ends(how: str, strategy: str) -> None:
     assert cost({"at": "1m", how: "c-1"}, strategy=strategy).unowned_s == pytest.approx(4 * 540, abs=4)
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+def test_who_closes_reads_nothing_while_it_waits_for_a_coordinator(strategy: str) -> None:
+    """It is to commit and to leave, and there is nobody for 20 s."""
+    down = {"at": "100s", "fail over": {"down": "20s"}}
+    found = cost(down, {"at": "101s", "stop": "c-1"}, strategy=strategy, members={"c": {"count": 2, "topics": "t"}})
+    assert found.unowned_longest_s == pytest.approx(19 + 3, abs=3)
+    assert found.unowned_s + found.stalled_s > 2 * 19
 
 
 class TestStandstill:
@@ -167,9 +177,54 @@ def test_a_topic_that_is_deleted_and_created_again_begins_anew(strategy: str) ->
     assert found.unowned_s < 4 * 6
 
 
+@pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+def test_it_is_chance_when_heartbeats_and_commits_are_due_as_an_event_comes(strategy: str) -> None:
+    """A timeline that is a second later costs as much, and in some seeds a heartbeat has just been sent."""
+    scenario = {"duration": "5m", "topics": {"t": FOUR}, "members": {"c": {"count": 2, "topics": "t"}}}
+
+    def rows(event: str, at_s: int) -> list[Costs]:
+        told = parse_scenario({**scenario, "timeline": [{"at": f"{at_s}s", event: "c-1"}]})
+        return [costs(simulate(told, strategy, seed).facts) for seed in range(1, 31)]
+
+    unowned_s = [fmean(row.unowned_s for row in rows("stop", at_s)) for at_s in range(100, 105)]
+    assert max(unowned_s) < 1.5 * min(unowned_s)
+    twice = [fmean(row.read_twice for row in rows("crash", at_s)) for at_s in range(100, 105)]
+    assert twice == [pytest.approx(2.5 * 5, rel=0.4)] * 5
+
+
+def test_what_members_are_called_is_nothing_that_costs() -> None:
+    """Who leads a group after its leader goes by the order of a hash table; here that is fatal if it is one that is
+    gone, and waited for because it is static."""
+    surge = {"at": "100s", "rolling restart": {"downtime": "10s", "gap": "20s", "surge": True}}
+
+    def mean(name: str) -> float:
+        members = {name: {"count": 3, "topics": "t"}}
+        told = {"duration": "8m", "topics": {"t": FOUR}, "members": members, "timeline": [surge]}
+        runs = [simulate(parse_scenario(told), "classic/cooperative-sticky+static", seed) for seed in range(1, 41)]
+        return fmean(costs(run.facts).unowned_s for run in runs)
+
+    assert mean("c") == pytest.approx(mean("worker"), rel=0.15)
+
+
 def test_an_event_that_changes_nothing_is_settled_at_once() -> None:
     found = cost({"at": "1m", "slow": {"members": "c-1", "factor": 2, "for": "10s"}})
     assert (found.unsettled, found.settle_worst_s) == (0, 0)
+
+
+@pytest.mark.parametrize("event", ["pause", "isolate"])
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+def test_an_event_is_not_settled_while_an_owner_stands_still(event: str, strategy: str) -> None:
+    """Nobody is put out in 20 s, and nothing changes hands. A second event comes to a group that is at rest."""
+    later = {"at": "3m", "slow": {"members": "c-1", "factor": 2, "for": "10s"}}
+    found = cost({"at": "1m", event: {"members": "c-1", "for": "20s"}}, later, strategy=strategy)
+    assert (found.unsettled, found.settle_worst_s, found.settle_mean_s) == (0, 20, 10)
+
+
+def test_nor_while_a_record_holds_an_owner_up() -> None:
+    """From the 1,000th record on, in the 400th second; the slow one is met before that."""
+    poison = [{"topic": "t", "partition": 0, "offset": 1_000, "stall": "30s"}]
+    found = cost({"at": "399s", "slow": {"members": "c-1", "factor": 2, "for": "10s"}}, poison=poison)
+    assert (found.unsettled, found.settle_worst_s) == (0, pytest.approx(31, abs=1))
 
 
 def test_the_time_to_recover_is_the_longest_time_behind() -> None:
@@ -199,6 +254,15 @@ class TestStartUp:
         found = cost(hardly_anything, strategy=strategy, members={"c": {"count": 3, "topics": "t"}})
         assert (found.unowned_s, found.moved, found.rebalances, found.needless_revocations) == (0, 0, 0, 0)
         assert (found.lag_peak, found.behind_s, found.recover_s) == (0, 0, 0)
+
+    @pytest.mark.parametrize("strategy", ["classic/cooperative-sticky", "classic/load-aware", "classic/range"])
+    @pytest.mark.parametrize("jitter", ["0ms", "20ms"])
+    def test_nor_is_it_over_between_two_rounds_of_a_cooperative_rebalance(self, jitter: str, strategy: str) -> None:
+        """Who comes first has everything, because nobody is waited for; what it gives up is handed on a round later."""
+        hardly_anything = {"at": "2m", "pause": {"members": "c-1", "for": "100ms"}}
+        given = {"broker": {"group.initial.rebalance.delay.ms": 0}, "network": {"latency": "2ms", "jitter": jitter}}
+        found = cost(hardly_anything, strategy=strategy, members={"c": {"count": 3, "topics": "t"}}, **given)
+        assert (found.unowned_s, found.moved, found.rebalances, found.needless_revocations) == (0, 0, 0, 0)
 
     @pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
     def test_somebody_has_nothing_to_read(self, strategy: str) -> None:
@@ -269,6 +333,28 @@ class TestStartUp:
         assert nothing.behind_s == 0
         assert found.behind_s == pytest.approx(behind_from(facts_of(pauses, **slow), 30_000), abs=4)
 
+    @pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+    def test_nothing_of_that_is_left_once_it_is_worked_off(self, strategy: str) -> None:
+        """Not even less than a second's records. Nobody notices the fail-over."""
+        given = {"topics": {"t": {"partitions": 6, "rate": "600/s"}}, "strategy": strategy}
+        members = {"c": {"count": 3, "topics": "t", "record": "2ms"}}
+        found = cost({"at": "100s", "fail over": {"down": "2s"}}, members=members, duration="25m", **given)
+        assert (found.lag_peak, found.lag_p99, found.behind_s) == (0, 0, 0)
+
+    @pytest.mark.parametrize("duration", ["1m", "2m", "20m"])
+    def test_nor_while_it_is_worked_off_where_nothing_happens(self, duration: str) -> None:
+        """Some 50 records, of which one in two seconds is worked off; loads count nevertheless."""
+        topics = {"t": {**FOUR, "skew": [0.4, 0.2, 0.2, 0.2]}}
+        members = {"a": {"topics": "t", "record": "160ms"}, "b": {"topics": "t", "record": "240ms"}}
+        found = cost(topics=topics, members=members, duration=duration)
+        assert (found.lag_peak, found.behind_s) == (0, 0)
+        assert found.load_skew == 1.2
+
+    def test_what_stays_as_it_is_counts(self) -> None:
+        """As many are processed as come."""
+        found = cost(members={"c": {"count": 1, "topics": "t", "record": "100ms"}})
+        assert found.behind_s > 590
+
 
 def behind_from(facts: list[Fact], from_ms: int) -> float:
     """Until it has caught up, in a run that is behind only once."""
@@ -309,7 +395,7 @@ class TestReadTwice:
 def test_what_a_deploy_leaves_behind_is_seen_however_long_the_run_is(strategy: str) -> None:
     """Four hundred points of a day are 216 s apart, and a deploy is over in less."""
     topics = {"t": {"partitions": 12, "rate": "600/s"}}
-    group = {"topics": topics, "members": {"c": {"count": 4, "topics": "t", "record": "4ms"}}, "strategy": strategy}
+    group = {"topics": topics, "members": {"c": {"count": 4, "topics": "t", "record": "6ms"}}, "strategy": strategy}
     deploy = {"at": "5m", "rolling restart": {"downtime": "20s", "gap": "10s"}}
     short, long = cost(deploy, duration="13m", **group), cost(deploy, duration="1d", **group)
     assert short.behind_s > 2
@@ -317,6 +403,17 @@ def test_what_a_deploy_leaves_behind_is_seen_however_long_the_run_is(strategy: s
     assert long.behind_s == pytest.approx(short.behind_s, abs=6)
     assert long.recover_s == pytest.approx(short.recover_s, abs=6)
     assert long.lag_p99 < short.lag_p99
+
+
+@pytest.mark.parametrize("downtime", ["1s", "4s", "4500ms"])
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+def test_a_peak_is_seen_however_short_it_is(strategy: str, downtime: str) -> None:
+    """What has come in until its only reader is back, of which it does a second's worth in a tenth of that."""
+    changes: dict[str, Any] = {"topics": {"t": {"partitions": 4, "rate": "100/s"}}, "duration": "1h"}
+    restarts = {"at": "5m", "restart": {"members": "c-1", "downtime": downtime}}
+    found = cost(restarts, strategy=strategy, members={"c": {"count": 1, "topics": "t", "record": "1ms"}}, **changes)
+    assert found.lag_peak == pytest.approx(100 * found.unowned_longest_s, abs=10)
+    assert found.behind_s == pytest.approx((found.unowned_longest_s - 1) * 1.1, abs=1)
 
 
 def test_a_group_that_never_keeps_up_is_behind_all_the_time() -> None:

@@ -27,9 +27,9 @@ def test_static_members_leave_each_partition_for_their_downtime_and_nothing_move
 
 
 def test_an_eager_group_stops_for_everybody_and_a_cooperative_one_does_not() -> None:
-    eager, cooperative = cost("classic/range", 24, 12), cost("classic/cooperative-sticky", 24, 12)
-    assert eager.rebalances == 24  # each leaves and joins
-    assert eager.unowned_s > 1.5 * cooperative.unowned_s
+    eager, cooperative = cost("classic/range", 20, 20), cost("classic/cooperative-sticky", 20, 20)
+    assert eager.rebalances == 40  # each leaves and joins
+    assert eager.unowned_s > 1.25 * cooperative.unowned_s
     assert eager.moved > 2 * cooperative.moved
 
 
@@ -68,7 +68,7 @@ def test_an_estimate_is_near_to_what_a_run_of_the_whole_says(
     # What a restart meets is chance: four of them differ more than thirty.
     assert estimated.unowned_s == pytest.approx(run.unowned_s, rel=0.5)
     assert estimated.unowned_longest_s == pytest.approx(run.unowned_longest_s, rel=0.5)
-    assert estimated.waiting == pytest.approx(run.waiting, rel=0.5)
+    assert run.waiting / 4 < estimated.waiting < run.waiting * 4  # whether all stood still at a time is chance as well
     assert estimated.rebalances == pytest.approx(run.rebalances, rel=0.1)
     assert estimated.moved == pytest.approx(run.moved, rel=0.2)
 

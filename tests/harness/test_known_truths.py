@@ -137,12 +137,13 @@ def test_a_dynamic_member_causes_a_rebalance_when_it_leaves_and_when_it_joins(st
     ],
 )
 def test_who_is_gone_without_a_word_is_missed_after_its_session_timeout(strategy: str, what: str) -> None:
-    """Counted from its last heartbeat, so up to an interval less; then the others come for its partitions."""
+    """Counted from its last heartbeat, so up to an interval less; then the others come for its partitions, which they
+    hear of with their next heartbeats."""
     facts = facts_of(scenario({"at": "2m", what: {"members": "consumer-2"}}), strategy, 1)
     waited = gaps(facts, 120_000)
     its_own = stopped([fact for fact in facts if fact["t"] >= 120_000 and fact.get("member") == "consumer-2"])
     assert len(its_own) == PARTITIONS // MEMBERS
-    assert all(SESSION_S - HEARTBEAT_S <= waited[tp] <= SESSION_S + 1 for tp in its_own), waited
+    assert all(SESSION_S - HEARTBEAT_S <= waited[tp] <= SESSION_S + HEARTBEAT_S + 1 for tp in its_own), waited
 
 
 def test_who_leaves_in_good_order_is_not_waited_for() -> None:

@@ -87,7 +87,7 @@ TIMELINES: dict[str, list[dict[str, object]]] = {
     "pause": [{"at": "100s", "pause": {"members": "consumer-1", "for": "20s"}}],
 }
 LATENCY_MS = 2
-PUNCTUAL = Constants(heartbeat_look_ms=0)
+PUNCTUAL = Constants(heartbeat_look_ms=0, head_start_ms=0)
 
 
 def small(timeline: list[dict[str, object]]) -> Scenario:
@@ -255,7 +255,7 @@ def test_who_is_called_back_about_its_loss_does_not_read() -> None:
         }
     )
     checker = Checker()
-    facts = simulate(scenario, "classic/cooperative-sticky+static", 41_074, watch=checker.feed).facts
+    facts = simulate(scenario, "classic/cooperative-sticky+static", 51, watch=checker.feed).facts
     assert any(fact["fact"] == "removed" for fact in facts)
 
 
