@@ -159,9 +159,12 @@ class Timers:
         if timer is None or timer.due_ms is None or timer.due_ms < until_ms:
             self.set(key, until_ms - self._kernel.now_ms)
 
-    def runs(self, key: TimerKey) -> bool:
+    def due_ms(self, key: TimerKey) -> int | None:
         timer = self._timers.get(key)
-        return timer is not None and timer.due_ms is not None
+        return None if timer is None else timer.due_ms
+
+    def runs(self, key: TimerKey) -> bool:
+        return self.due_ms(key) is not None
 
     def cancel(self, key: TimerKey) -> None:
         timer = self._timers.get(key)

@@ -17,6 +17,7 @@ from harness.sim.kernel import Shift
 from protocol_v1.effects import TimerKey
 
 if TYPE_CHECKING:
+    from harness.sim.process import Process
     from harness.sim.world import World
 
 DAY_MS = 86_400_000
@@ -84,6 +85,18 @@ class Rest:
         taken_ms, self.head_start_ms = self.head_start_ms, 0
         return taken_ms
 
+    def session_shift_ms(self, key: TimerKey, process: Process) -> int:
+        """A session goes along with the heartbeats if it is one of them that keeps it up. If a later commit does, it is
+        not carried on from that one: then the last heartbeat passed over decides, or the last commit (routine.py)."""
+        world, machine, beats_ms = self.world, process.machine, process.routine.beats_ms
+        coordinator, due_ms = world.broker.coordinator, world.broker.timers.due_ms(key)
+        session = world.build.session(coordinator, machine) if coordinator is not None else None
+        if session is None or due_ms is None:
+            return beats_ms
+        last_beat_ms = machine.heartbeat_at_ms - machine.heartbeat_interval_ms
+        by_beats_ms = last_beat_ms + world.round_trip_ms() + session[1]
+        return max(0, beats_ms - max(0, due_ms - by_beats_ms))
+
     def leap(self) -> int:
         """To the next thing that is not routine. When to look again: after what happens there, or, if it is so near
         that walking is cheaper than a leap of everybody, once it has happened."""
@@ -114,7 +127,7 @@ class Rest:
             if len(key) < 2:
                 return to_ms - now_ms  # the retention of offsets, which lasts longer than runs do
             process = members.get(key[-1]) if "session" in key[0] else None
-            return None if process is None else process.routine.beats_ms
+            return None if process is None else self.session_shift_ms(key, process)
 
         shifts: dict[object, Shift | None] = {timers: shift_session}
         for process in world.processes.values():
