@@ -92,6 +92,15 @@ def passes_over(scenario: Scenario, strategy: str, found: Broken) -> bool:
     return found.invariant == "one owner" and keeps_places and misses_it
 
 
+def gives_what_is_to_be_revoked(scenario: Scenario, strategy: str, found: Broken) -> bool:
+    """An upgrade takes over what the last SyncGroup gave a classic member, and a downgrade what it was to have: neither
+    knows of what it is still to give up. Recorded from a real broker (tests/wire/recordings)."""
+    later = [one.strategy for one in scenario.timeline if isinstance(one, RollingRestart) and one.strategy is not None]
+    kinds = {one.protocol for text in (strategy, *later) for one in parse_strategies(text)}
+    cooperative = any(is_cooperative(text) for text in (strategy, *later))
+    return found.invariant == "one owner" and kinds == {"classic", "consumer"} and cooperative
+
+
 def is_cooperative(strategy: str) -> bool:
     classic = [one for one in parse_strategies(strategy) if one.protocol == "classic"]
     return any(RebalanceProtocol.COOPERATIVE in supported_protocols_of(load_assignor(one)) for one in classic)
@@ -115,6 +124,8 @@ REASONS = {
     "without a rebalance, and what it was to give up stays without an owner until the next one",
     passes_over: "a rebalance that ends without a static member keeps it, with the claims of its last JoinGroup: what "
     "it has got since may be given to another, and both read it until the first has heard of the next generation",
+    gives_what_is_to_be_revoked: "a group that is upgraded, or downgraded, between the two rounds of a cooperative "
+    "rebalance gives away what a classic member is still to revoke",
     rebalances_for_ever: "the eager sticky assignor remembers what a member had, and gives one that has changed its "
     "subscription what it no longer wants, again and again",
     gives_twice: "where subscriptions differ, the sticky assignors give partitions twice if the leader's metadata is "

@@ -16,6 +16,7 @@ from harness.scenario.model import Callbacks, DeleteTopic, Network, Rate, Scenar
 from harness.scenario.reading import parse_scenario
 from harness.sim.costs import costs
 from harness.sim.invariants import Broken, Checker
+from harness.sim.kafkas_own import kafkas_own
 from harness.sim.network import Wire
 from harness.sim.run import Run, simulate
 from harness.sim.trace import Fact, lines
@@ -254,9 +255,14 @@ def test_who_is_called_back_about_its_loss_does_not_read() -> None:
             ],
         }
     )
-    checker = Checker()
-    facts = simulate(scenario, "classic/cooperative-sticky+static", 51, watch=checker.feed).facts
+    strategy, checker = "classic/cooperative-sticky+static", Checker()
+    facts = simulate(scenario, strategy, 51, watch=checker.feed).facts
     assert any(fact["fact"] == "removed" for fact in facts)
+    with pytest.raises(Broken, match="one owner") as broken:  # it is still in onPartitionsRevoked
+        simulate(scenario, strategy, 32, watch=Checker().feed)
+    told = kafkas_own(scenario, strategy, broken.value)
+    assert told is not None
+    assert "still to revoke" in told
 
 
 def test_who_was_removed_hears_of_it_in_the_end() -> None:
