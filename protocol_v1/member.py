@@ -191,6 +191,12 @@ class Member:
         return self.memory.subscribed.topics
 
     @property
+    def asked_topics(self) -> frozenset[str]:
+        """Whose metadata its client asks for by name, also while there is no such topic: a leader for the group's."""
+        subscribed = self.memory.subscribed
+        return subscribed.watched() if subscribed.pattern is None else subscribed.topics
+
+    @property
     def in_poll(self) -> bool:
         return self.memory.in_poll
 

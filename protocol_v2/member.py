@@ -171,6 +171,11 @@ class Member:
         return self.memory.subscribed.topics
 
     @property
+    def asked_topics(self) -> frozenset[str]:
+        """Whose metadata its client asks for by name, also while there is no such topic."""
+        return self.subscribed_topics
+
+    @property
     def in_poll(self) -> bool:
         return self.memory.in_poll
 

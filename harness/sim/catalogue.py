@@ -167,9 +167,9 @@ class Catalogue:
         return every_ms - (self.world.kernel.now_ms + phase_ms) % every_ms
 
     def was_missing(self, name: str) -> None:
-        """A client that subscribes to it by name has asked for it all the time."""
+        """A client that subscribes to it by name has asked for it all the time, and so has a leader for the others."""
         for process in self.world.processes.values():
-            if name in process.machine.subscribed_topics:
+            if name in process.machine.asked_topics:
                 self.world.kernel.after(self.refresh_due_ms(process, ASKS_FOR_MISSING_MS), self.metadata_for, process)
 
     def refresh(self, process: Process) -> None:

@@ -400,3 +400,16 @@ def test_who_was_cut_off_for_long_does_not_ask_everything_at_once() -> None:
     scenario = parse_scenario({**RESTART, "duration": "20m", "timeline": [cut_off]})
     before, after = (simulate(scenario, "classic/range", 1, until_ms=at_ms).events for at_ms in (639_900, 641_000))
     assert after - before < 100
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_a_leader_asks_for_what_others_subscribe_to(first: str) -> None:
+    """Whoever of the two leads, the topic that only one of them wants is read within seconds of its creation."""
+    wanted = {"a": ["orders"], "b": ["orders", "late"]}
+    members = {name: {"topics": wanted[name]} for name in (first, *(wanted.keys() - {first}))}
+    made = {"at": "60s", "create topic": {"name": "late", "partitions": 2, "rate": "10/s"}}
+    for seed in range(1, 7):
+        scenario = parse_scenario({**RESTART, "duration": "10m", "members": members, "timeline": [made]})
+        facts = simulate(scenario, "classic/range", seed, watch=Checker().feed).facts
+        [at_ms, *_] = [fact["t"] for fact in facts if fact["fact"] == "reads" and "late" in fact["partitions"]]
+        assert at_ms < 70_000
