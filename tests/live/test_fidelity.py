@@ -81,6 +81,14 @@ def test_a_session_that_a_member_knows_to_be_over_spares_one_batch_after_a_long_
     assert case("crash", "read_twice", [600, 620, 640], 192).startswith("commit window")  # nobody comes back
 
 
+def test_a_kip_848_member_may_have_one_more_batch_after_a_long_standstill() -> None:
+    told = {"strategy": "consumer/uniform"}
+    assert case("pause", "read_twice", [4, 104, 200], 668, **told).startswith("one more batch")
+    assert case("pause", "read_twice", [4, 104, 200], 701, **told) == "not explained: simulated seeds have 4 to 200"
+    assert case("crash", "read_twice", [4, 104, 200], 668, **told).startswith("not explained")
+    assert case("pause", "read_twice", [4, 104, 200], 668).startswith("not explained")
+
+
 def test_nothing_explains_moves() -> None:
     arguments: dict[str, Any] = {"strategy": "classic/range", "low": 4, "high": 4, "live": 5}
     for file in OWN:
