@@ -303,6 +303,8 @@ class Process:
         """Or not: nothing is processed in a standstill, a callback or close(), while one record holds all up, or where
         nothing can be fetched."""
         still = self.paused or self.in_callback or self.closing or self.stalled or self.fetching or self.cut_off
+        if not still and not self.reader.running and self.reader.streams:
+            self.world.sample_peak()
         self.reader.set_running(not still, self.now_ms)
 
     def slow_down(self, factor: float) -> None:

@@ -464,3 +464,11 @@ def test_assignors_that_ask_know_the_loads_of_partitions() -> None:
     aware, sticky = (cost(grows, strategy=f"classic/{one}", **given) for one in ("load-aware", "cooperative-sticky"))
     assert aware.load_skew < sticky.load_skew
     assert cost(strategy="classic/load-aware", topics={"t": {"partitions": 4}}).unowned_s == 0
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+@pytest.mark.parametrize("kind", ["pause", "isolate"])
+def test_lag_is_at_its_peak_when_a_standstill_ends(kind: str, strategy: str) -> None:
+    """Nobody is put out: sessions are longer than that."""
+    found = cost({"at": "2m", kind: {"members": "c", "for": "24700ms"}}, strategy=strategy)
+    assert found.lag_peak == pytest.approx(247, abs=2)
