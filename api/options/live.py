@@ -6,17 +6,13 @@ from typing import Annotated
 
 import typer
 
-from api.options.shared import AsJson
+from api.options.shared import AsJson, strategies_option
 
 REAL_PROVIDERS = "auto, testcontainers, jvm or external"
 Provider = Annotated[str, typer.Option("--provider", metavar="NAME", help=f"{REAL_PROVIDERS}.")]
 
-FIDELITY_STRATEGIES = (
-    "classic/range",
-    "classic/cooperative-sticky",
-    "consumer/uniform",
-    "classic/cooperative-sticky+static",
-)
+FIDELITY_STRATEGIES = "classic/range,classic/cooperative-sticky,consumer/uniform,classic/cooperative-sticky+static"
+FidelityStrategies = Annotated[str, strategies_option(FIDELITY_STRATEGIES, "Which to run;")]
 Bootstrap = Annotated[
     str | None,
     typer.Option("--bootstrap", metavar="HOST:PORT", help="A cluster that runs, instead of one that is started."),
@@ -82,16 +78,7 @@ def fidelity(
         list[str] | None,
         typer.Argument(metavar="[SCENARIO...]", help="YAML or JSON; six short ones of the lab's own without any."),
     ] = None,
-    strategies: Annotated[
-        str,
-        typer.Option(
-            "--strategies",
-            metavar="A,B,C",
-            # A list without spaces would be cut off at a terminal's width.
-            help=f"Which to run; {', '.join(FIDELITY_STRATEGIES)} without it.",
-            show_default=False,
-        ),
-    ] = ",".join(FIDELITY_STRATEGIES),
+    strategies: FidelityStrategies = FIDELITY_STRATEGIES,
     seeds: Annotated[int, typer.Option("--seeds", metavar="N", help="Simulated runs beside each live one.")] = 20,
     at_once: Annotated[int, typer.Option("--at-once", metavar="N", help="Live runs at a time.")] = 2,
     provider: Provider = "auto",

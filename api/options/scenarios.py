@@ -6,10 +6,13 @@ from typing import Annotated
 
 import typer
 
-from api.options.shared import AsJson, Html
+from api.options.shared import AsJson, Html, strategies_option
 
 SCENARIO = "YAML or JSON, - for standard input; or a group, or saved runs."
-SIZE_STRATEGIES = ("classic/range", "classic/cooperative-sticky", "consumer/uniform")
+SIZE_STRATEGIES = "classic/range,classic/cooperative-sticky,consumer/uniform"
+SizeStrategies = Annotated[
+    str, strategies_option(SIZE_STRATEGIES, "What a deploy is simulated with; the first one counts.")
+]
 Strategies = Annotated[
     str | None,
     typer.Option("--strategies", metavar="A,B,C", help="Which to compare; seven usual ones without it."),
@@ -163,16 +166,7 @@ def size(
     ] = None,
     replication: Annotated[int, typer.Option("--replication", metavar="N", help="Replicas of a partition.")] = 3,
     broker_limit: Annotated[int, typer.Option("--broker-limit", metavar="N", help="Replicas on a broker.")] = 4_000,
-    strategies: Annotated[
-        str,
-        typer.Option(
-            "--strategies",
-            metavar="A,B,C",
-            # A list without spaces would be cut off at a terminal's width.
-            help=f"What a deploy is simulated with; the first one counts. {', '.join(SIZE_STRATEGIES)} without it.",
-            show_default=False,
-        ),
-    ] = ",".join(SIZE_STRATEGIES),
+    strategies: SizeStrategies = SIZE_STRATEGIES,
     deploys: Annotated[int, typer.Option("--deploys", metavar="N", help="Each day; 0 leaves their cost out.")] = 1,
     downtime: Annotated[str, typer.Option("--downtime", metavar="TIME", help="Of a consumer in a deploy.")] = "10s",
     as_json: AsJson = False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,3 +15,9 @@ Html = Annotated[
 Provider = Annotated[
     str, typer.Option("--provider", metavar="NAME", help="auto, testcontainers, jvm, external or mock.")
 ]
+
+
+def strategies_option(usual: str, what_for: str) -> Any:
+    """Typer's own way to tell a default would cut off, at a terminal's width, a list that has no spaces."""
+    told = f"{what_for} {usual.replace(',', ', ')} without it."
+    return typer.Option("--strategies", metavar="A,B,C", help=told, show_default=False)

@@ -31,11 +31,16 @@ CLOSE_MS = 30_000
 
 def kafkas_own(scenario: Scenario, strategy: str, found: Broken) -> str | None:
     """Also under a strategy that the timeline migrates to."""
-    later = [one.strategy for one in scenario.timeline if isinstance(one, RollingRestart) and one.strategy is not None]
     for reason, text in REASONS.items():
-        if any(reason(scenario, one, found) for one in (strategy, *later)):
+        if any(reason(scenario, one, found) for one in deployed(scenario, strategy)):
             return text
     return None
+
+
+def deployed(scenario: Scenario, strategy: str) -> list[str]:
+    """That one, and those that the timeline migrates to."""
+    later = [one.strategy for one in scenario.timeline if isinstance(one, RollingRestart) and one.strategy is not None]
+    return [strategy, *later]
 
 
 def takes_commits_back(scenario: Scenario, strategy: str, found: Broken) -> bool:
@@ -95,9 +100,8 @@ def passes_over(scenario: Scenario, strategy: str, found: Broken) -> bool:
 def gives_what_is_to_be_revoked(scenario: Scenario, strategy: str, found: Broken) -> bool:
     """An upgrade takes over what the last SyncGroup gave a classic member, and a downgrade what it was to have: neither
     knows of what it is still to give up. Recorded from a real broker (tests/wire/recordings)."""
-    later = [one.strategy for one in scenario.timeline if isinstance(one, RollingRestart) and one.strategy is not None]
-    kinds = {one.protocol for text in (strategy, *later) for one in parse_strategies(text)}
-    cooperative = any(is_cooperative(text) for text in (strategy, *later))
+    kinds = {one.protocol for text in deployed(scenario, strategy) for one in parse_strategies(text)}
+    cooperative = any(map(is_cooperative, deployed(scenario, strategy)))
     return found.invariant == "one owner" and kinds == {"classic", "consumer"} and cooperative
 
 

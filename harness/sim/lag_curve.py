@@ -1,7 +1,8 @@
 """The lag curve: how much waits to be processed, for how long that is too much, and how unequal the members' loads are.
 
-Points     stand for the time until the next one: they are closer together where something happens
-Behind     more than one second's worth of records waits; from one point to the next that changes evenly
+Points     are closer together where something happens; from one to the next what waits changes evenly, and after the
+           last one it stays as it is
+Behind     more than one second's worth of records waits
 Start-up   what waits when it is over is not counted as long as it becomes less and nothing happens: it is being worked
            off. What stays as it is, or rises, counts
 Start at   LagCurve.add, finish
@@ -65,7 +66,7 @@ class LagCurve:
         skews = [(to_milli(point["skew"]), ms) for point, ms in zip(self._points, lasts_ms, strict=True)]
         return Lag(
             peak=max(waiting, default=0),
-            p99=most_of_the_time(list(zip(waiting, lasts_ms, strict=True))),
+            p99=most_of_the_time(waiting, lasts_ms),
             behind_ms=sum(stretches_ms),
             recover_ms=max(stretches_ms),
             skew=mean([one for one in skews if one[0]]),
@@ -73,7 +74,7 @@ class LagCurve:
 
 
 def times_behind(points: Sequence[Fact], lasts_ms: Sequence[int]) -> list[int]:
-    """Each at a stretch. Between two points what waits changes evenly; after the last one it stays as it is."""
+    """Each at a stretch."""
     too_many = [point["records"] - max(point["rate"], 1) for point in points]
     stretches_ms = [0]
     for before, after, ms in zip(too_many, [*too_many[1:], *too_many[-1:]], lasts_ms, strict=True):
@@ -85,13 +86,27 @@ def times_behind(points: Sequence[Fact], lasts_ms: Sequence[int]) -> list[int]:
     return stretches_ms
 
 
-def most_of_the_time(lasting: Sequence[tuple[int, int]]) -> int:
-    """No more than this in 99 % of the time: of values, and how long each lasts."""
-    above_ms = sum(ms for _, ms in lasting) // 100
-    for value, ms in sorted(lasting, reverse=True):
-        above_ms -= ms
-        if above_ms < 0:
-            return value
+def most_of_the_time(waiting: Sequence[int], lasts_ms: Sequence[int]) -> int:
+    """No more than this in 99 % of the time. Looked for from the top down: between its two ends a stretch adds evenly
+    to the time in which more waits, and all of it at once if it has but one."""
+    left_ms, level = sum(lasts_ms) / 100, 0.0
+    # At which level, what is added at once, and how much more is added with each record below it.
+    steps: list[tuple[int, float, float]] = []
+    for one, other, ms in zip(waiting, [*waiting[1:], *waiting[-1:]], lasts_ms, strict=True):
+        low, high = min(one, other), max(one, other)
+        if low < high:
+            steps += [(high, 0.0, ms / (high - low)), (low, 0.0, -ms / (high - low))]
+        elif high:
+            steps.append((high, ms, 0.0))
+    steepness = 0.0
+    for at, at_once_ms, more in sorted(steps, reverse=True):
+        passed_ms = (level - at) * steepness
+        if steepness and passed_ms >= left_ms:
+            return round(level - left_ms / steepness)
+        left_ms -= passed_ms + at_once_ms
+        if left_ms < 0:
+            return at
+        level, steepness = at, steepness + more
     return 0
 
 

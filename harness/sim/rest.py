@@ -79,6 +79,8 @@ class Rest:
 
     def take_head_start(self, leap_ms: int) -> int:
         """Once, when everybody who begins is there, in a leap that is long enough for all routine to be due in it."""
+        if not self.head_start_ms:
+            return 0
         routines = [process.routine for process in self.world.processes.values()]
         if self.world.starting or leap_ms <= max([routine.longest_ms for routine in routines], default=0):
             return 0

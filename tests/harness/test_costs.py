@@ -6,9 +6,12 @@ from statistics import fmean
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.scenario.reading import parse_scenario
 from harness.sim.costs import Costs, costs
+from harness.sim.lag_curve import most_of_the_time
 from harness.sim.run import simulate
 from harness.sim.trace import Fact
 from harness.timelines import timelines
@@ -472,3 +475,25 @@ def test_lag_is_at_its_peak_when_a_standstill_ends(kind: str, strategy: str) -> 
     """Nobody is put out: sessions are longer than that."""
     found = cost({"at": "2m", kind: {"members": "c", "for": "24700ms"}}, strategy=strategy)
     assert found.lag_peak == pytest.approx(247, abs=2)
+
+
+def test_lag_of_most_of_the_time_is_that_of_the_curve_and_not_of_the_moments_it_was_looked_at() -> None:
+    """Three times 10 records a second wait for 20 s. In a hundredth of the time, 2 s each time, it is more than 180."""
+    pauses = [{"at": at, "pause": {"members": "c", "for": "20s"}} for at in ("2m", "4m", "6m")]
+    found = cost(*pauses, members={"c": {"count": 1, "topics": "t", "record": "1ms"}})
+    assert found.lag_p99 == pytest.approx(181, abs=3)
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 400)), min_size=1, max_size=9))
+def test_no_more_waits_in_99_percent_of_the_time(points: list[tuple[int, int]]) -> None:
+    waiting, lasts_ms = [list(one) for one in zip(*points, strict=True)]
+    ends = [*waiting[1:], waiting[-1]]
+    curve = sorted(
+        one + (other - one) * (ms + 0.5) / all_ms
+        for one, other, all_ms in zip(waiting, ends, lasts_ms, strict=True)
+        for ms in range(all_ms)
+    )
+    found = most_of_the_time(waiting, lasts_ms)
+    above, below = sum(value > found + 1 for value in curve), sum(value > found - 1 for value in curve)
+    assert above <= len(curve) / 100 + len(points)
+    assert not found or below >= len(curve) / 100 - len(points)
