@@ -66,6 +66,7 @@ test-deep: $(VENV)/.dev
 	$(BIN)/python -m tests.protocol_v2_member.mutants
 	$(BIN)/python -m tests.harness.random_scenarios --runs $(SCENARIOS) --seed 1
 	$(BIN)/python -m tests.harness.leaps
+	$(BIN)/python -m tests.harness.leaps --lives --runs 80
 	$(BIN)/python -m tests.wire.differential --runs $(SEQUENCES) --seed 1
 	$(BIN)/python -m tests.wire.interop --rounds 2
 	$(BIN)/python -m tests.live.chaos --minutes $(CHAOS)

@@ -97,14 +97,14 @@ def life(scenario: Scenario, strategy: str, number: int, *, leaps: bool) -> dict
 
 
 def compared(leaping: Sequence[dict[str, float]], walking: Sequence[dict[str, float]]) -> int:
-    """How many measures are biased: by more than chance would have it, and more than a hundredth."""
+    """How many measures are biased: by more than chance would have it, and more than a fiftieth."""
     biased = 0
     print(f"{'':24}{'leaping':>14}{'walking':>14}{'difference':>14}{'standard error':>16}")
     for name in leaping[0]:
         differences = [one[name] - other[name] for one, other in zip(leaping, walking, strict=True)]
         mean, error = fmean(differences), stdev(differences) / sqrt(len(differences))
         leapt, walked = (fmean(one[name] for one in rows) for rows in (leaping, walking))
-        is_biased = abs(mean) > max(TOO_MANY_ERRORS * error, walked / 100, TOO_LITTLE)
+        is_biased = abs(mean) > max(TOO_MANY_ERRORS * error, walked / 50, TOO_LITTLE)
         biased += is_biased
         print(f"{name:24}{leapt:14,.2f}{walked:14,.2f}{mean:14,.2f}{error:16,.2f}{'  biased' if is_biased else ''}")
     return biased
