@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,6 +46,11 @@ def print_json(value: Any) -> None:
     except UnicodeEncodeError:
         text = json.dumps(value)
     sys.stdout.write(f"{text}\n")
+
+
+def aside() -> redirect_stdout[TextIO]:
+    """While strangers' code works: what a custom assignor prints is no part of the answer."""
+    return redirect_stdout(sys.stderr)
 
 
 def console() -> Console:
@@ -105,12 +110,15 @@ def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None] | None
         bar.stop()
 
 
-def check_place(file: str | None) -> None:
-    """Before the work: minutes of runs should not end in a folder that does not exist."""
+def check_place(file: str | None, given: str | None = None) -> None:
+    """Before the work: minutes of runs should not end in a folder that does not exist, nor in what was `given`."""
     if file is None:
         return
     try:
-        if why := why_not_there(file):
+        why = why_not_there(file)
+        if not why and given is not None and Path(given).exists() and Path(file).exists():
+            why = "it is the input" if Path(given).samefile(file) else None
+        if why:
             raise BadInput(f"{file or 'the file'}: cannot be written: {why}")
     except OSError as error:
         raise BadInput(f"{file}: {error.strerror or error}") from error

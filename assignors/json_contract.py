@@ -24,6 +24,8 @@ MAX_PARTITIONS = 10_000_000
 
 INT32_MAX = 2**31 - 1
 PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
+LONGEST_KEY = 249
+"""In a path, so that a complaint stays a line: as long as a topic's name may be."""
 
 
 class ContractError(ValueError):
@@ -42,6 +44,8 @@ def at(path: str, key: str | int) -> str:
     """The path one step down: `.name`, `[0]`, or `["a.b"]` for names that a dot would make ambiguous."""
     if isinstance(key, int):
         return f"{path}[{key}]"
+    if len(key) > LONGEST_KEY:
+        key = key[: LONGEST_KEY - 1] + "…"
     if PLAIN_KEY.fullmatch(key):
         return f"{path}.{key}" if path else key
     return f"{path}[{json.dumps(key, ensure_ascii=False)}]"

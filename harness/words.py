@@ -63,7 +63,10 @@ WORDS: Mapping[str, CostWords] = {
         "Predicted FETCH_SESSION_ID_NOT_FOUND on three brokers with default settings, for lack of slots.",
     ),
     "rebalances": CostWords(
-        "Rebalances", "", "there are {a} rebalances instead of {b}", "Generations or group epochs after the first rest."
+        "Rebalances",
+        "",
+        "there are {a} rebalances instead of {b}",
+        "Generations or group epochs after the first rest; one that becomes empty has a new one, too.",
     ),
     "settle_mean_s": CostWords(
         "Settling, mean",
@@ -96,10 +99,13 @@ WORDS: Mapping[str, CostWords] = {
         "Read twice",
         "records",
         "{a} are processed twice instead of {b}",
-        "Records that were processed but not committed when their partition changed hands.",
+        "Records processed again, because they were not committed when another process began with their partition.",
     ),
     "lag_peak": CostWords(
-        "Peak lag", "records", "at most {a} wait instead of {b}", "Written and not processed yet, at the worst moment."
+        "Peak lag",
+        "records",
+        "at most {a} wait instead of {b}",
+        "Written and not processed yet, or to be processed again, at the worst moment.",
     ),
     "lag_p99": CostWords(
         "Lag, 99 % of the time",
@@ -129,7 +135,7 @@ WORDS: Mapping[str, CostWords] = {
         "Coordinator requests", "", "the coordinator is sent {a} requests instead of {b}", "Heartbeats and commits too."
     ),
     "request_bytes": CostWords(
-        "Their bytes", "B", "the coordinator is sent {a} instead of {b}", "What those requests add up to."
+        "Their bytes", "B", "the coordinator is sent {a} instead of {b}", "What those requests add up to on the wire."
     ),
     "failed_processes": CostWords(
         "Processes failed",

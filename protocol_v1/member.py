@@ -210,6 +210,15 @@ class Member:
         blind = asks or memory.subscribed.snapshot.version < memory.subscribed.version
         return not blind and memory.closing is None
 
+    @property
+    def searches(self) -> bool:
+        """For its coordinator, which does not answer, with nothing else on its mind."""
+        memory = self.memory
+        waits = memory.sync_commit is not None or memory.prepare_deadline_ms is not None or memory.electing is not None
+        if memory.coordinator_known or waits or memory.closing is not None or memory.inbox or not memory.in_poll:
+            return False
+        return all(isinstance(sent.request, FindCoordinatorRequest) for sent in memory.in_flight.values())
+
     def note(self, positions: Offsets) -> None:
         """How far the application is, as a poll() would tell: for a driver that commits in a settled member's stead."""
         note_positions(self.memory, positions)
@@ -226,6 +235,17 @@ class Member:
             sent.deadline_ms += beats_ms
         for key in memory.armed:
             memory.armed[key] += commits_ms if key == ("poll",) else beats_ms
+
+    def search_later(self, by_ms: int) -> None:
+        """Put off what a member that searches repeats. Heartbeats and auto-commits come due meanwhile, and stay so."""
+        memory = self.memory
+        memory.poll_at_ms += by_ms
+        memory.lookup_at_ms += by_ms
+        memory.lookup_tick_at_ms += by_ms
+        for sent in memory.in_flight.values():
+            sent.deadline_ms += by_ms
+        for key in memory.armed:
+            memory.armed[key] += by_ms
 
     def handle(self, event: Told, now_ms: int) -> list[MemberEffect]:
         turn = MemberTurn(self.memory, now_ms)

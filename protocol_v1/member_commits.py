@@ -67,7 +67,7 @@ def commit_over(turn: MemberTurn, commit: PendingCommit, outcome: CommitOutcome)
     if outcome is CommitOutcome.FENCED and not attempt_of_sync:
         memory.commit_fenced = True  # every later poll raises it
     if outcome is CommitOutcome.RETRIABLE and commit.by == "interval":
-        memory.auto_commit_at_ms = turn.now_ms + turn.config.retry_backoff_ms
+        memory.auto_commit_at_ms = turn.now_ms + turn.config.pause_ms
     if commit.offsets and not attempt_of_sync:
         turn.tell(Committed(commit.offsets, outcome, commit.by))
 

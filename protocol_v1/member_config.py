@@ -39,6 +39,11 @@ class MemberConfig:
     def join_group_timeout_ms(self) -> int:
         return max(self.request_timeout_ms, self.max_poll_interval_ms + JOIN_GROUP_TIMEOUT_LAPSE_MS)
 
+    @property
+    def pause_ms(self) -> int:
+        """`retry.backoff.ms`, and where it is 0 still a moment: who tries again at the same millisecond never ends."""
+        return max(1, self.retry_backoff_ms)
+
     def backoff_ms(self, attempts: int, jitter: float) -> int:
         """Kafka's exponential back-off: doubling up to the maximum, which the jitter does not exceed either."""
         initial, longest = self.retry_backoff_ms, self.retry_backoff_max_ms

@@ -77,7 +77,7 @@ def request_failed(turn: MemberTurn, sent: Sent) -> None:
         commit_over(turn, sent.commit, CommitOutcome.RETRIABLE)
     elif isinstance(sent.request, OffsetFetchRequest):
         memory.fetching = None
-        memory.fetch_at_ms = turn.now_ms + turn.config.retry_backoff_ms
+        memory.fetch_at_ms = turn.now_ms + turn.config.pause_ms
 
 
 def fail_join(turn: MemberTurn, failure: JoinFailure) -> None:

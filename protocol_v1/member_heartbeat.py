@@ -46,7 +46,7 @@ def tick(turn: MemberTurn) -> None:
                 turn.look_up()
             else:
                 memory.lookup = None  # it may be stuck: the next tick asks again
-            memory.lookup_tick_at_ms = turn.now_ms + turn.config.retry_backoff_ms
+            memory.lookup_tick_at_ms = turn.now_ms + turn.config.pause_ms
         elif memory.session_at_ms <= turn.now_ms:
             coordinator_unknown(turn, "session timed out without receiving a heartbeat response")
         elif memory.poll_at_ms <= turn.now_ms and not memory.in_poll:

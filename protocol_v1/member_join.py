@@ -78,7 +78,7 @@ def start_over(turn: MemberTurn, failure: JoinFailure) -> bool:
     if failure.error is not Error.MEMBER_ID_REQUIRED:
         turn.request_rejoin(f"rebalance failed due to {failure.name}", Cause.FAILED)
     if failure.retriable:
-        memory.retry_at_ms = turn.now_ms + turn.config.retry_backoff_ms
+        memory.retry_at_ms = turn.now_ms + turn.config.pause_ms
     elif not failure.at_once:
         turn.throw(failure.error, failure.message)
     return failure.at_once

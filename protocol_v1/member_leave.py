@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from protocol_v1.effects.member import Callback, Cause, Close, Closed, CloseOption, Left
+from protocol_v1.effects.member import Callback, Cause, Close, Closed, CloseOption, FindCoordinatorRequest, Left
 from protocol_v1.errors import InvariantBroken
 from protocol_v1.member_commits import note_positions
 from protocol_v1.member_memory import REASON_LENGTH, Closing, MemberTurn, SyncCommit
@@ -93,7 +93,9 @@ def closed_if_done(turn: MemberTurn) -> None:
     closing = memory.closing
     if closing is None or not closing.left or memory.then is not None:
         return
-    if memory.coordinator_known and memory.in_flight and turn.now_ms < closing.deadline_ms:
+    # Only what the coordinator was asked: nobody waits for the answer to a question who that is.
+    awaited = any(not isinstance(sent.request, FindCoordinatorRequest) for sent in memory.in_flight.values())
+    if memory.coordinator_known and awaited and turn.now_ms < closing.deadline_ms:
         return
     memory.closed = True
     memory.in_flight.clear()

@@ -136,7 +136,7 @@ def on_offset_fetch(turn: MemberTurn, sent: Sent, response: OffsetFetchResponse)
 
 def fetch_failed(turn: MemberTurn, error: Error) -> None:
     how = reaction(OffsetFetchRequest, error)
-    turn.memory.fetch_at_ms = turn.now_ms + turn.config.retry_backoff_ms
+    turn.memory.fetch_at_ms = turn.now_ms + turn.config.pause_ms
     if how is Reaction.COORDINATOR_UNKNOWN:
         coordinator_unknown(turn, f"error response {error.name}")
     elif how is Reaction.RAISE and turn.memory.in_poll:

@@ -50,7 +50,7 @@ def committed(turn: MemberTurn) -> bool:
         return True
     if commit.outcome is CommitOutcome.RETRIABLE:
         memory.prepare_commit = None
-        memory.retry_at_ms = turn.now_ms + turn.config.retry_backoff_ms
+        memory.retry_at_ms = turn.now_ms + turn.config.pause_ms
         return False
     return commit.outcome is not None
 

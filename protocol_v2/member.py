@@ -192,6 +192,18 @@ class Member:
         memo, subscribed = memory.heartbeats.memo, memory.subscribed
         return memo.names == subscribed.topics and memo.regex == subscribed.regex
 
+    @property
+    def searches(self) -> bool:
+        """For its coordinator, which does not answer, with nothing else on its mind."""
+        memory = self.memory
+        if memory.coordinator_known or memory.leaving or memory.closing is not None or not memory.in_poll:
+            return False
+        if memory.queue or memory.batch or memory.reconciling is not None or memory.sync_commit is not None:
+            return False
+        if OFFSETS in memory.armed:
+            return False  # an auto-commit is to come, which then waits for the coordinator
+        return all(isinstance(sent.request, FindCoordinatorRequest) for sent in memory.in_flight.values())
+
     def note(self, positions: Offsets) -> None:
         """How far the application is, as a poll() would tell: for a driver that commits in a settled member's stead."""
         note_positions(self.memory, positions)
@@ -209,6 +221,16 @@ class Member:
             sent.deadline_ms += beats_ms
         for key in memory.armed:
             memory.armed[key] += commits_ms if key == ("offsets",) else beats_ms
+
+    def search_later(self, by_ms: int) -> None:
+        """Put off what a member that searches repeats. Heartbeats and auto-commits come due meanwhile, and stay so."""
+        memory = self.memory
+        memory.poll_at_ms += by_ms
+        memory.lookup_at_ms += by_ms
+        for sent in memory.in_flight.values():
+            sent.deadline_ms += by_ms
+        for key in memory.armed:
+            memory.armed[key] += by_ms
 
     def handle(self, event: Told, now_ms: int) -> list[MemberEffect]:
         turn = MemberTurn(self.memory, now_ms)
@@ -236,8 +258,10 @@ def take(turn: MemberTurn, event: Told) -> None:
         case PollReturned():
             memory.polling = False
             note_positions(memory, event.positions)
-            memory.poll_at_ms = turn.now_ms + turn.config.max_poll_interval_ms
+            if not memory.unheard:
+                memory.poll_at_ms = turn.now_ms + turn.config.max_poll_interval_ms
         case CallbackDone():
+            memory.unheard = False  # poll() goes round again
             called(turn, event.error)
         case Commit():
             commit_for_the_application(turn, event)
@@ -262,6 +286,9 @@ def enter_poll(turn: MemberTurn, event: Poll) -> None:
     if memory.then is not None or memory.closing is not None:
         raise InvariantBroken("poll() from inside a callback, or after close()")
     memory.polling = True
+    # While there is something to return, every second poll() of Kafka 4.3.1 does not tell the consumer's own thread of
+    # itself: what it had to say to it last is done by now, and put away, and nothing new is said.
+    memory.unheard = event.buffered and not memory.unheard and turn.config.quirks_of_java
     note_positions(memory, event.positions)
 
 
@@ -305,7 +332,7 @@ def settle(turn: MemberTurn) -> int | None:
 
 def may_pass(memory: MemberMemory) -> bool:
     """Whether poll() goes round once more: not while it has callbacks to run, or an exception to raise at their end."""
-    free = memory.in_poll and not memory.batch and memory.thrown is None
+    free = memory.in_poll and not memory.unheard and not memory.batch and memory.thrown is None
     return free and memory.subscribed.active and not memory.leaving
 
 

@@ -5,7 +5,8 @@ Interval   the broker's, told in every answer; joining, acknowledging and leavin
 One        at a time, except that a leave waits for nobody
 Failures   back off and double, up to the maximum. Where the coordinator is to be looked for, or the member was fenced,
            the next heartbeat waits for that alone
-Poll       max.poll.interval is looked at whenever a heartbeat could be sent: without a coordinator nobody expires
+Poll       max.poll.interval is looked at whenever a heartbeat could be sent: without a coordinator nobody expires, and
+           Java's thread is awake for it only when a heartbeat is due, up to an interval later
 Reference  AbstractHeartbeatRequestManager and ConsumerHeartbeatRequestManager in Apache Kafka 4.3.1
 Start at   tick, build, on_heartbeat
 """
@@ -40,7 +41,9 @@ def tick_at(memory: MemberMemory) -> int | None:
     if memory.heartbeats.in_flight is not None:
         return poll_at_ms
     heartbeat_at_ms = next_heartbeat_at(memory)
-    return heartbeat_at_ms if poll_at_ms is None or heartbeat_at_ms < poll_at_ms else poll_at_ms
+    if poll_at_ms is None or memory.config.quirks_of_java:
+        return heartbeat_at_ms
+    return min(heartbeat_at_ms, poll_at_ms)
 
 
 def next_heartbeat_at(memory: MemberMemory) -> int:

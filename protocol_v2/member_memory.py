@@ -202,6 +202,8 @@ class MemberMemory:
     batch: list[Queued] = field(default_factory=list)
     """What the application's thread took from the queue and is working on; it raises only after the last of it."""
     thrown: QueuedError | None = None
+    unheard: bool = False
+    """The consumer's own thread knows nothing of the poll() that the application is in, or was in last."""
     poll_at_ms: int = 0
     heartbeats: Heartbeats = field(default_factory=Heartbeats)
 

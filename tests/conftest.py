@@ -1,10 +1,12 @@
-"""For all tests: Hypothesis profiles; at the end the tables that tests leave, and what did not run and why."""
+"""For all tests: Hypothesis profiles; an order that keeps all workers busy; at the end the tables that tests leave, and
+what did not run and why."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # One fixed sequence of examples on every machine; the deep profile draws anew each time.
@@ -13,6 +15,17 @@ settings.register_profile(
 )
 settings.register_profile("deep", max_examples=5_000, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+LONGEST_FIRST = ("tests/testing/test_zoo", "tests/service/test_openapi", "tests/testing/", "tests/live/")
+"""A test of a minute that is begun last leaves the other workers with nothing to do."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def turn(item: pytest.Item) -> int:
+        return next((n for n, start in enumerate(LONGEST_FIRST) if item.nodeid.startswith(start)), len(LONGEST_FIRST))
+
+    items.sort(key=turn)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from api.answers.assign import Asked, Shares, answer_document, answer_group, as_requests, differing_partitions
-from api.terminal import console, headline, print_json, ranges, read_input, share_text
+from api.terminal import aside, console, headline, print_json, ranges, read_input, share_text
 from assignors.json_contract import decode, parse_request
 from assignors.strategies import parse_strategy
 
@@ -27,7 +27,8 @@ def assign_command(
         strategy, group = parse_request(value)
         show_diff(group, diff, as_json=as_json, optimum=optimum)
         return
-    answer = answer_document(value, Asked(strategy=strategy, explain=explain, optimum=optimum))
+    with aside():
+        answer = answer_document(value, Asked(strategy=strategy, explain=explain, optimum=optimum))
     if as_json:
         print_json(answer)
     elif "results" not in answer:
@@ -86,7 +87,8 @@ def quality_line(row: Mapping[str, Any]) -> str:
 
 def show_diff(group: Group, names: tuple[str, str], *, as_json: bool, optimum: bool) -> None:
     """Two strategies on one group: each member's two shares, and the partitions that go to different members."""
-    answers = [answer_group(group, parse_strategy(name, "--diff"), optimum=optimum) for name in names]
+    with aside():
+        answers = [answer_group(group, parse_strategy(name, "--diff"), optimum=optimum) for name in names]
     found = differing_partitions([answer["assignment"] for answer in answers])
     differences = [
         {"topic": one["topic"], "partition": one["partition"], "a": one["owners"][0], "b": one["owners"][1]}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from api.terminal import BadInput, console, print_json, read_input
+from api.terminal import BadInput, aside, console, print_json, read_input
 from assignors.json_contract import ContractError, decode, expect_object
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def check_command(
 
     if examples < 1:
         raise BadInput(f"--examples must be at least 1, got {examples}")
-    with redirect_stdout(sys.stderr):  # what a module prints when it is imported is no part of the answer
+    with aside():
         target = load_target(assignor, promises)
     if replay is not None:
         return replay_command(target, replay, as_json=as_json)

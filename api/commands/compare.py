@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from api.terminal import check_place, console, headline, print_json, progress_bar, read_input, write_file
+from api.terminal import aside, check_place, console, headline, print_json, progress_bar, read_input, write_file
 from assignors.json_contract import ContractError
 
 if TYPE_CHECKING:
@@ -47,8 +47,9 @@ def compare_command(
     as_json: bool,
 ) -> bool:
     """True when every run got through."""
-    check_place(html)
-    comparison = comparison_of(file, strategies=strategies, seeds=seeds, weights=weights, jobs=jobs)
+    check_place(html, file)
+    with aside():
+        comparison = comparison_of(file, strategies=strategies, seeds=seeds, weights=weights, jobs=jobs)
     if html is not None:
         command = command_line("compare", file, strategies=strategies, seeds=seeds, weights=weights, html=html)
         write_report(comparison, html, command=command, jobs=jobs)
@@ -101,7 +102,7 @@ def run_comparison(
 def write_report(comparison: Comparison, file: str, *, command: str, jobs: int | None) -> None:
     from harness.report.page import report_page
 
-    with progress_bar("drawing", len(comparison.strategies)) as progress:
+    with progress_bar("drawing", len(comparison.strategies)) as progress, aside():
         page = report_page(comparison, command=command, jobs=jobs, progress=progress)
     write_file(file, page)
 

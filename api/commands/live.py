@@ -37,7 +37,7 @@ def live_command(
         return True
     if file is None:
         raise ContractError("SCENARIO", "is missing: name a file, or - for standard input")
-    check_place(trace)
+    check_place(trace, file)
     run = run_live(file, strategy, provider, bootstrap)
     if trace is not None:
         from harness.sim.trace import lines

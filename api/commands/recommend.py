@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from api.answers.recommend import AdviceAsked, advise
 from api.commands.compare import command_line, run_comparison, seeds_for, trouble
-from api.terminal import check_place, console, harmless, print_json, progress_bar, read_input, write_file
+from api.terminal import aside, check_place, console, harmless, print_json, progress_bar, read_input, write_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,11 +35,12 @@ def recommend_command(
     from harness.recommend.advice import NothingSound
     from harness.scenario.documents import decode_document
 
-    check_place(html)
+    check_place(html, file)
     data = decode_document(read_input(file))
     asked = AdviceAsked(now=now, strategies=strategies, seeds=seeds_for(data, seeds), weights=weights, brokers=brokers)
     try:
-        advised = advise(data, asked, partial(run_comparison, jobs=jobs))
+        with aside():
+            advised = advise(data, asked, partial(run_comparison, jobs=jobs))
     except NothingSound as nothing:
         sys.stderr.write(f"broken: {nothing.message}\n")
         show_trouble(nothing.comparison, file)
@@ -51,7 +52,7 @@ def recommend_command(
 
         asked_now = {"from": now, "strategies": strategies, "seeds": seeds, "weights": weights, "brokers": brokers}
         command = command_line("recommend", file, **asked_now, html=html)
-        with progress_bar("drawing", len(comparison.strategies)) as progress:
+        with progress_bar("drawing", len(comparison.strategies)) as progress, aside():
             shown = advice_html(advice, sure, notes)
             write_file(html, report_page(comparison, command=command, advice=shown, jobs=jobs, progress=progress))
     if as_json:

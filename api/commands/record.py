@@ -35,7 +35,7 @@ def record_command(file: str, *, bootstrap: str, output: str | None, timeout_s: 
 
 def write(output: str, recorded: dict[str, Any]) -> None:
     try:
-        Path(output).write_text(json.dumps(recorded, indent=1, ensure_ascii=False) + "\n")
+        Path(output).write_text(json.dumps(recorded, indent=1, ensure_ascii=False) + "\n", "utf-8")
     except OSError as error:
         raise BadInput(f"{output}: {error.strerror or error}") from error
 

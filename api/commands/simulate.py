@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from api.answers.simulate import simulate_once
-from api.terminal import check_place, console, print_json, progress_bar, read_input, share_text, write_file
+from api.terminal import aside, check_place, console, print_json, progress_bar, read_input, share_text, write_file
 from assignors.json_contract import ContractError
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ def simulate_command(
         raise ContractError("SCENARIO", "is missing: name a file, or - for standard input")
     from harness.sim.trace import lines
 
-    check_place(trace)
+    check_place(trace, file)
     views = checked_views(show)
     scenario, notes = read_scenario(file)
-    with progress_bar(f"{scenario.name}, virtual seconds", scenario.duration_ms // 1_000) as progress:
+    with progress_bar(f"{scenario.name}, virtual seconds", scenario.duration_ms // 1_000) as progress, aside():
         done = simulate_once(scenario, strategy=strategy, seed=seed, until=until, watch=watcher(progress))
     run, drawn, chosen = done.run, done.drawn, done.strategy
     if trace is not None:

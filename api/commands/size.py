@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from api.answers.size import SizeAsked, size_of
-from api.terminal import console, headline, print_json
+from api.terminal import aside, console, headline, print_json
 from harness.sizing import time_text
 from harness.units import duration_text
 from harness.words import number
@@ -38,26 +38,26 @@ def size_command(
     downtime: str,
     as_json: bool,
 ) -> None:
-    sized = size_of(
-        SizeAsked(
-            target=target,
-            per_consumer=per_consumer,
-            per_partition=per_partition,
-            record_size=record_size,
-            growth=growth,
-            horizon=horizon,
-            headroom=headroom,
-            outage=outage,
-            partitions=partitions,
-            consumers=consumers,
-            brokers=brokers,
-            replication=replication,
-            broker_limit=broker_limit,
-            strategies=strategies,
-            deploys=deploys,
-            downtime=downtime,
-        )
+    asked = SizeAsked(
+        target=target,
+        per_consumer=per_consumer,
+        per_partition=per_partition,
+        record_size=record_size,
+        growth=growth,
+        horizon=horizon,
+        headroom=headroom,
+        outage=outage,
+        partitions=partitions,
+        consumers=consumers,
+        brokers=brokers,
+        replication=replication,
+        broker_limit=broker_limit,
+        strategies=strategies,
+        deploys=deploys,
+        downtime=downtime,
     )
+    with aside():
+        sized = size_of(asked)
     if as_json:
         print_json(sized.to_json())
     else:

@@ -118,10 +118,13 @@ class Pool:
         self.workers: set[Worker] = set()
         self._idle: asyncio.Queue[Worker] = asyncio.Queue()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._stopped = False
+        self._started = self._stopped = False
+        self._no_new_one = False
+        """The last process that was to take another's place did not come up."""
 
     async def start(self) -> None:
         await asyncio.gather(*(self._add() for _ in range(self.size)))
+        self._started = True
 
     async def stop(self) -> None:
         self._stopped = True
@@ -135,7 +138,9 @@ class Pool:
 
     @property
     def ready(self) -> bool:
-        return bool(self.workers) and not self._stopped
+        """Also in the moment in which the only process is replaced: who asks then waits for milliseconds, and whoever
+        balances load must not take the service out for that."""
+        return self._started and not self._stopped and (bool(self.workers) or not self._no_new_one)
 
     @property
     def busy(self) -> int:
@@ -203,8 +208,10 @@ class Pool:
     async def _refill(self) -> None:
         """One that dies while it starts must not leave the pool smaller for good."""
         while True:
-            with suppress(OSError, EOFError):  # asyncio's IncompleteReadError is an EOFError
+            try:
                 return await self._add()
+            except (OSError, EOFError):  # asyncio's IncompleteReadError is an EOFError
+                self._no_new_one = True
             await asyncio.sleep(REST_S)
 
     async def _add(self) -> None:
@@ -217,6 +224,7 @@ class Pool:
         worker = Worker(process, reader, writer)
         await worker.receive()
         self.workers.add(worker)
+        self._no_new_one = False
         self._idle.put_nowait(worker)
 
 

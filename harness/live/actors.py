@@ -78,8 +78,9 @@ class Actor:
         now_ms: Callable[[], int],
         tell: Callable[[Fact], None],
         ended: Callable[[Actor], None],
+        wants: Callable[[str, Sequence[str], str | None], None],
     ) -> None:
-        self.name, self.now_ms, self.tell, self.ended = name, now_ms, tell, ended
+        self.name, self.now_ms, self.tell, self.ended, self.wants = name, now_ms, tell, ended, wants
         self.alive = True
         self.stopping = False
         self.paused = False
@@ -158,4 +159,5 @@ class Actor:
         self.child.say({"slow": factor})
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
+        self.wants(self.name, topics, pattern)
         self.child.say({"subscribe": {"topics": list(topics), "pattern": pattern}})

@@ -61,7 +61,7 @@ class Member:
     # Callbacks
 
     def on_assign(self, consumer: Any, partitions: list[Any]) -> None:
-        self.tell("callback", callback="onPartitionsAssigned", partitions=self.by_topic(partitions))
+        self.begin_callback("onPartitionsAssigned", partitions, "assigned")
         self.linger("assigned", len(partitions))
         found, asked_ms = self.committed(partitions) if partitions else ([], 0)
         starts = {(one.topic, one.partition): max(one.offset, 0) for one in found}
@@ -92,17 +92,25 @@ class Member:
         self.let_go("onPartitionsLost", partitions)
 
     def let_go(self, callback: str, partitions: list[Any]) -> None:
-        self.tell("callback", callback=callback, partitions=self.by_topic(partitions))
-        self.linger("revoked", len(partitions))
+        """Nothing of it is processed any more once the callback has begun, however long that takes."""
+        self.begin_callback(callback, partitions, "revoked")
         if partitions:
             named = self.by_topic(partitions)
             reached = {t: [self.positions.pop((self.prefix + t, n), 0) for n in all_] for t, all_ in named.items()}
             self.tell("stops", partitions=named, at=reached)
+        self.linger("revoked", len(partitions))
+
+    def begin_callback(self, callback: str, partitions: list[Any], kind: str) -> None:
+        lasts_ms = self.lasts_ms(kind, len(partitions))
+        takes = {"ms": lasts_ms} if lasts_ms else {}
+        self.tell("callback", callback=callback, partitions=self.by_topic(partitions), **takes)
 
     def linger(self, kind: str, partitions: int) -> None:
+        time.sleep(self.lasts_ms(kind, partitions) / 1_000)
+
+    def lasts_ms(self, kind: str, partitions: int) -> int:
         spec = self.setup["callbacks"]
-        if partitions:
-            time.sleep((spec[f"{kind}_ms"] + partitions * spec[f"{kind}_ms_per_partition"]) / 1_000)
+        return int(spec[f"{kind}_ms"] + partitions * spec[f"{kind}_ms_per_partition"]) if partitions else 0
 
     def on_commit(self, error: Any, partitions: list[Any]) -> None:
         done = [one for one in partitions if one.error is None and one.offset >= 0]
@@ -110,7 +118,7 @@ class Member:
             self.tell("durable", offsets=[[self.short(one.topic), one.partition, one.offset] for one in done])
 
     def on_error(self, error: Any) -> None:
-        if error.fatal():
+        if is_fatal(error):
             self.failure = error.str()
 
     # Life
@@ -130,7 +138,7 @@ class Member:
         self.tell("process", **{"is": "closed"})
 
     def subscribe(self, topics: list[str], pattern: str | None) -> None:
-        names = [f"^{self.prefix}(?:{pattern})$"] if pattern is not None else [self.prefix + topic for topic in topics]
+        names = [f"^{self.prefix}({pattern})$"] if pattern is not None else [self.prefix + topic for topic in topics]
         self.consumer.subscribe(names, on_assign=self.on_assign, on_revoke=self.on_revoke, on_lost=self.on_lost)
 
     def batch(self) -> list[Any]:
@@ -144,7 +152,7 @@ class Member:
 
     def is_record(self, message: Any) -> bool:
         error = message.error()
-        if error is not None and error.fatal():
+        if error is not None and is_fatal(error):
             self.failure = error.str()
         return error is None
 
@@ -202,6 +210,11 @@ class Member:
 
     def stop(self, *_: Any) -> None:
         self.stopping = True
+
+
+def is_fatal(error: Any) -> bool:
+    """What ends a consumer for good comes out of poll() as an error of this code, which does not say so itself."""
+    return bool(error.fatal()) or error.code() == KafkaError._FATAL
 
 
 def main() -> None:

@@ -11,7 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 
-from harness.scenario.model import AddPartitions, Crash, CreateTopic, Pause, Restart, RollingRestart, Scenario
+from harness.scenario.model import (
+    AddPartitions,
+    Crash,
+    CreateTopic,
+    DeleteTopic,
+    Pause,
+    Restart,
+    RollingRestart,
+    Scenario,
+)
 from harness.scenario.strategy_lists import parse_strategies
 from harness.sim.parts import options
 from protocol_v1.member_config import MemberConfig
@@ -107,7 +116,32 @@ def joins_once_a_second(case: Case) -> bool:
     return case.is_classic and case.measure in allowed and case.low <= case.live <= case.high + allowed[case.measure]
 
 
+def the_broker_matches(case: Case) -> bool:
+    """One rebalance instead of one for each member, and nothing that goes to the first to notice and on from there."""
+    patterns = any(member.pattern is not None for member in case.scenario.members)
+    told = case.measure in ("rebalances", "moved", "unowned_s", "settle_mean_s")
+    return not case.is_classic and patterns and case.has(CreateTopic) and told and case.live < case.low
+
+
+def nobody_waits_for_the_commit(case: Case) -> bool:
+    """Nor is anybody put out for having waited too long."""
+    told = case.measure in ("rebalances", "moved", "unowned_s", "settle_mean_s", "read_twice")
+    return case.is_classic and case.has(DeleteTopic) and told and case.live < case.low
+
+
 REASONS = (
+    Reason(
+        "pattern",
+        "librdkafka leaves patterns of a KIP-848 group to the broker, which gives a new topic to all at once; Java's "
+        "subscribe(Pattern) matches in each member, and each that notices brings about a rebalance",
+        the_broker_matches,
+    ),
+    Reason(
+        "deleted topic",
+        "a commit that is refused for a topic that is gone is not tried again by librdkafka; Java's members try until "
+        "max.poll.interval.ms is over before they join, and some are put out for it",
+        nobody_waits_for_the_commit,
+    ),
     Reason(
         "own session",
         "after a standstill librdkafka sees by its own clock that its session is over and drops what it has fetched; "

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
 from harness.brokers import Cluster
 from harness.live.group_facts import group_facts
+from harness.live.lag import lag_facts
 from harness.live.oracle import Verdict, judge
 from harness.live.settings import check_live
 from harness.live.world import LiveWorld
@@ -22,7 +23,6 @@ from harness.offsets_topic.reading import read_offsets_topic
 from harness.scenario.model import Scenario
 from harness.sim.costs import Costs, costs
 from harness.sim.trace import Fact
-from harness.sim.world import SAMPLES
 
 KEPT_OUT = ("processed", "durable", "written again", "broken")
 """Facts for the oracle; a trace has the others."""
@@ -74,26 +74,3 @@ async def live_run(scenario: Scenario, strategy: str, cluster: Cluster, *, seed:
         troubles=world.troubles,
         lasted_s=time.monotonic() - began,
     )
-
-
-def lag_facts(
-    facts: Sequence[Fact], written: Sequence[tuple[int, Mapping[str, list[int]]]], duration_ms: int
-) -> Iterator[Fact]:
-    """The lag curve: what the producer has told minus what consumers have told, at each point."""
-    steps = sorted((fact for fact in facts if fact["fact"] == "processed"), key=lambda fact: fact["t"])
-    done: dict[tuple[str, int], int] = {}
-    at = looked = 0
-    every_ms = max(1, duration_ms // SAMPLES)
-    last_there = 0
-    for now_ms in range(0, duration_ms, every_ms):
-        while at < len(steps) and steps[at]["t"] <= now_ms:
-            place = (steps[at]["topic"], steps[at]["partition"])
-            done[place] = max(done.get(place, 0), steps[at]["span"][1])
-            at += 1
-        while looked < len(written) and written[looked][0] <= now_ms:
-            looked += 1
-        counts = written[looked - 1][1] if looked else {}
-        there = sum(count for numbers in counts.values() for count in numbers)
-        rate = round(max(0, there - last_there) * 1_000 / every_ms)
-        last_there = there
-        yield {"t": now_ms, "fact": "lag", "records": max(0, there - sum(done.values())), "rate": rate, "skew": 0}

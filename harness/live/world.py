@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict
 from random import Random
 from typing import Any
@@ -17,15 +17,17 @@ from typing import Any
 from assignors.model import Topic
 from harness.brokers import Cluster
 from harness.live.actors import Actor, Child
+from harness.live.lag import Progress
 from harness.live.settings import client_settings, is_incremental
 from harness.scenario.model import MemberSpec, Scenario, TopicSpec
 from harness.sim.catalogue import rate_at
 from harness.sim.parts import options
-from harness.sim.timeline import Lasting, schedule
+from harness.sim.timeline import Lasting, schedule, start_now
 from harness.sim.trace import Fact, Trace, by_topic
+from harness.sim.wishes import Wishes
+from harness.sim.world import Constants
 
 ADMIN_S = 30.0
-FAILED_ONE_COMES_BACK_MS = 10_000
 PATIENCE_S = 60.0
 """How long a consumer waits for a coordinator that fails over."""
 
@@ -65,10 +67,12 @@ class LiveWorld:
         self.timeline_over_ms = 0
         self.starting: dict[str, int] = {}
         self.lasting: Lasting = {}
+        self.wishes = Wishes()
+        self.wanted: list[str] = []
         self.written: list[tuple[int, Mapping[str, list[int]]]] = []
         """What the producer has told, and when."""
         self.troubles: list[str] = []
-        self.processed: dict[tuple[str, int], int] = {}
+        self.progress = Progress()
         self.tasks: set[asyncio.Task[Any]] = set()
         self.over = False
         self.one_broker_down = asyncio.Lock()
@@ -92,8 +96,7 @@ class LiveWorld:
                     "rates": self.rates(),
                 }
             )
-            wanted = {topic for member in self.members.values() for topic in member.topics}
-            self.trace.tell(self.kernel.now_ms, "wanted", topics=sorted(wanted))
+            self.trace.tell(self.kernel.now_ms, "wanted", topics=self.wanted)  # until somebody subscribes
             schedule(self)
             await asyncio.sleep(self.scenario.duration_ms / 1_000)
             self.finish()
@@ -103,7 +106,7 @@ class LiveWorld:
 
     def finish(self) -> None:
         read = {place for actor in self.processes.values() for place in actor.positions}
-        subscribed = {topic for actor in self.processes.values() for topic in self.members[actor.name].topics}
+        subscribed = self.wishes.of(self.processes, self.topics)
         everything = {(name, n) for name, topic in self.topics.items() for n in range(topic.partitions)}
         unread = [place for place in everything - read if place[0] in subscribed]
         self.trace.tell(self.kernel.now_ms, "end", quiet=False, unread=by_topic(unread))
@@ -132,7 +135,8 @@ class LiveWorld:
             return
         spec = spec or self.members[name]
         self.members[name] = spec
-        actor = self.processes[name] = Actor(name, lambda: self.kernel.now_ms, self.tell, self.ended)
+        actor = self.processes[name] = Actor(name, lambda: self.kernel.now_ms, self.tell, self.ended, self.wants)
+        self.wants(name, spec.topics, spec.pattern)
         self.go(actor.start(self.setup_of(name, spec)))
 
     def setup_of(self, name: str, spec: MemberSpec) -> dict[str, Any]:
@@ -155,20 +159,30 @@ class LiveWorld:
 
     def tell(self, fact: Fact) -> None:
         """Facts come a little out of order, from many processes; they are put in order at the end."""
-        if fact["fact"] == "processed":
-            place = (fact["topic"], fact["partition"])
-            self.processed[place] = max(self.processed.get(place, 0), fact["span"][1])
+        self.progress.feed(fact)
         if fact["fact"] == "process" and fact["is"] == "failed":
-            self.kernel.after(FAILED_ONE_COMES_BACK_MS, self.supervise, fact["member"])
+            self.failed(fact["member"])
         self.trace.facts.append(fact)
 
-    def supervise(self, name: str) -> None:
-        if name not in self.processes:
-            self.start(name)
+    def failed(self, name: str) -> None:
+        """As in a simulated run: it is about to start, unless it was stopping anyway, or is stopped meanwhile."""
+        if not self.processes[name].stopping:
+            self.starting[name] = at_ms = self.kernel.now_ms + Constants().restart_failed_ms
+            self.kernel.at(at_ms, start_now, self, name, at_ms, None)
 
     def ended(self, actor: Actor) -> None:
         if self.processes.get(actor.name) is actor:
             del self.processes[actor.name]
+
+    def wants(self, name: str, topics: Sequence[str], pattern: str | None) -> None:
+        self.wishes.note(name, topics, pattern)
+        self.tell_wanted()
+
+    def tell_wanted(self) -> None:
+        wanted = self.wishes.of_all(self.topics)
+        if wanted != self.wanted:
+            self.wanted = wanted
+            self.tell({"t": self.kernel.now_ms, "fact": "wanted", "topics": wanted})
 
     def start_delay_ms(self) -> int:
         """A real process takes its own time."""
@@ -198,6 +212,7 @@ class LiveWorld:
 
     def note_topic(self, name: str, partitions: int) -> None:
         self.trace.tell(self.kernel.now_ms, "topic", topic=name, partitions=partitions)
+        self.tell_wanted()
         for at_ms, _ in self.specs[name].rate.steps:
             if at_ms > self.kernel.now_ms:
                 self.kernel.at(at_ms, self.say_rates)
@@ -210,8 +225,7 @@ class LiveWorld:
 
     def lag_records(self) -> float:
         written = self.written[-1][1] if self.written else {}
-        there = sum(count for counts in written.values() for count in counts)
-        return float(there - sum(self.processed.values()))
+        return float(self.progress.waiting(written))
 
     async def make_topic(self, spec: TopicSpec) -> None:
         from confluent_kafka.cimpl import NewTopic
@@ -253,7 +267,8 @@ class LiveWorld:
     def delete_topic(self, name: str) -> None:
         del self.topics[name]
         self.say_rates()
-        self.trace.tell(self.kernel.now_ms, "topic", topic=name, partitions=0)
+        self.tell({"t": self.kernel.now_ms, "fact": "topic", "topic": name, "partitions": 0})
+        self.tell_wanted()
         self.go(self.admin("delete_topics", [self.prefix + name]))
 
     # The coordinator's broker

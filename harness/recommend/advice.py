@@ -133,9 +133,10 @@ def summary(comparison: Comparison, chosen: str, now: str | None, equals: Sequen
     if others:
         return f"{start}; {alike(comparison, chosen, others)}."
     if now in comparison.sound:
-        saved = comparison.difference(now, chosen)
-        cost = comparison.order(now)[0]
-        return f"{start}: it costs {saved.median / cost:.0%} less than {now}, which runs now."
+        saved = comparison.difference(now, chosen).median / comparison.order(now)[0]
+        # What costs a little is not for nothing.
+        share = "over 99%" if 0.995 <= saved < 1 else f"{saved:.0%}"
+        return f"{start}: it costs {share} less than {now}, which runs now."
     return f"{start}: it costs least here."
 
 
@@ -179,7 +180,8 @@ def sureness(advice: Advice, comparison: Comparison) -> str:
     """How sure, in one sentence."""
     if len(comparison.strategies) == 1:
         return "--strategies names others to compare it with."
-    seeds = f"{advice.strategy} is best in {advice.wins:.0%} of {len(comparison.seeds)} seeds"
+    runs = len(comparison.seeds)
+    seeds = f"{advice.strategy} is best in {advice.wins:.0%} of {runs} seed{'s' * (runs != 1)}"
     if advice.compared_with is None or advice.difference is None:
         return f"{seeds}; nothing else got through every run."
     more = advice.difference

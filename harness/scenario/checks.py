@@ -68,7 +68,8 @@ def check_subscription(topics: Iterable[str], pattern: str | None, ever: Iterabl
         try:
             compile_regex(pattern)
         except BadRegex as error:
-            raise ContractError(at(path, "pattern"), f"{pattern!r} does not compile: {error}") from None
+            what = str(error).removesuffix(f" of '{pattern}'")
+            raise ContractError(at(path, "pattern"), f"{quoted(pattern)} does not compile: {what}") from None
 
 
 def close(name: str, known: Iterable[str]) -> str:

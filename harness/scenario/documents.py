@@ -202,7 +202,8 @@ def line_of(mark: Mark | None) -> int:
 def not_yaml(error: yaml.MarkedYAMLError, text: str) -> str:
     mark = error.problem_mark or error.context_mark
     if isinstance(error, ConstructorError) and "could not determine a constructor" in str(error.problem):
-        return f"line {line_of(mark)}: a scenario has no tags such as {str(error.problem).split()[-1]}"
+        tag = str(error.problem).split()[-1].strip("'")
+        return f"line {line_of(mark)}: a scenario has no tags such as {quoted(tag)}"
     if "another document" in str(error.problem):
         return f"line {line_of(mark)}: another document begins; a scenario is one"
     if mark is None:

@@ -8,15 +8,15 @@ Start at   load_scenario, parse_scenario
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from assignors.json_contract import ContractError, at
-from harness.scenario.checks import check_scenario
+from assignors.json_contract import LONGEST_KEY, ContractError, at
+from harness.scenario.checks import check_scenario, told
 from harness.scenario.documents import MAX_BYTES, decode_document
 from harness.scenario.events import read_event
 from harness.scenario.forms import MAX_MEMBERS, MemberForm, ScenarioForm
@@ -52,7 +52,7 @@ def parse_scenario(data: object) -> Scenario:
     try:
         form = ScenarioForm.model_validate(data)
     except ValidationError as error:
-        raise as_contract_error(error.errors(include_url=False)[0]) from None
+        raise as_contract_error(error.errors(include_url=False)[0], data) from None
     return build(form)
 
 
@@ -153,22 +153,40 @@ def read_kind(kind: str, form: MemberForm, path: str) -> list[MemberSpec]:
 
 def agreed(field: str | None, setting: str | None, path: str, name: str, kafka_name: str) -> str | None:
     if field is not None and setting is not None and field != setting:
-        raise ContractError(at(path, name), f"is {field}, but {kafka_name} is {setting}")
+        raise ContractError(at(path, name), f"is {told(field)}, but {kafka_name} is {told(setting)}")
     return field or setting
 
 
-def as_contract_error(error: ErrorDetails) -> ContractError:
+def as_contract_error(error: ErrorDetails, data: object) -> ContractError:
     """Pydantic's first finding in our words."""
     context = error.get("ctx", {})
-    steps: list[str | int] = [step for step in error["loc"] if step != "[key]"]
-    if context.get("key") is not None:
-        steps.append(context["key"])
+    location = error["loc"]
+    last = context.get("key")
+    if error["type"] == "missing":
+        location, last = location[:-1], location[-1]
+    steps = as_written(location, data)
+    if last is not None:
+        steps.append(last)
     path = ""
     for step in steps:
         # Keys with spaces read well as they are: `timeline[2].rolling restart.downtime`.
-        plain = isinstance(step, str) and path and step.replace(" ", "").isalnum()
+        plain = isinstance(step, str) and path and len(step) < LONGEST_KEY and step.replace(" ", "").isalnum()
         path = f"{path}.{step}" if plain else at(path, step)
     return ContractError(path, in_words(error, context))
+
+
+def as_written(location: Sequence[str | int], data: object) -> list[str | int]:
+    """Without the field that a short form stands for: `rate: 5/s` has no `base`, and `stop: [a]` no `members`."""
+    steps: list[str | int] = []
+    for step in location:
+        if step == "[key]" or (isinstance(step, str) and not isinstance(data, Mapping)):
+            continue
+        steps.append(step)
+        if isinstance(data, Mapping):
+            data = data.get(step)
+        elif isinstance(data, list) and isinstance(step, int) and step < len(data):
+            data = data[step]
+    return steps
 
 
 def in_words(error: ErrorDetails, context: Mapping[str, Any]) -> str:

@@ -29,6 +29,8 @@ JAVA_CLASSES = {
 def parse_strategies(text: str, path: str = "strategy") -> tuple[Strategy, ...]:
     """In the order in which a member offers them; `+static` holds for all."""
     static = text.endswith("+static")
+    if "+static" in text.removesuffix("+static"):
+        raise ContractError(path, f"+static stands once, at the end, and holds for all assignors: {shown(text)}")
     first, *others = (name.strip() for name in text.removesuffix("+static").split(","))
     strategies = [parse_strategy(first, path)]
     protocol = strategies[0].protocol

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from harness.scenario.model import Crash, Event, Start, Stop
 
-NUMBERED = re.compile(r"(.+)-([1-9][0-9]{0,8})")
+NUMBERED = re.compile(r"(.+)-(?:0|[1-9][0-9]*)")
+"""From 0 as in a StatefulSet, or from 1."""
 
 
 def late_starters(timeline: Iterable[Event]) -> frozenset[str]:

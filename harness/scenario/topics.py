@@ -47,7 +47,8 @@ def read_rate(form: RateForm, path: str, duration_ms: int) -> Rate:
     for i, burst in enumerate(form.bursts):
         check_burst(form.bursts, i, at(path, "bursts"))
         steps = with_burst(steps, burst)
-    return Rate(tuple(steps))
+    # The end of a burst may lie further away than any duration that can be written.
+    return Rate(tuple(step for step in steps if step[0] <= duration_ms))
 
 
 def read_steps(forms: Sequence[StepForm], path: str) -> Steps:

@@ -7,6 +7,7 @@ Start at   Batches.go_on
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isqrt
 from typing import TYPE_CHECKING
 
 from harness.scenario.model import Poison
@@ -24,6 +25,9 @@ class Batches:
     process: Process
     ahead: list[tuple[TopicPartition, Poison]] = field(default_factory=list)
     """Poisoned records that this process will come to."""
+    fetched: int | None = None
+    """What the fetch that was sent with the last slow batch has brought: Java's consumer asks for more when it returns
+    records, is answered at once with what waits by then, and the next poll() has that, and not what came since."""
 
     def go_on(self) -> None:
         """Plan the next thing that is an event of its own: a slow batch, or a poisoned record."""
@@ -43,6 +47,21 @@ class Batches:
     def is_slow(self, records: int) -> bool:
         process = self.process
         return records * process.record_ms * 2 >= process.application.max_poll_interval_ms
+
+    def next_is_slow(self) -> bool:
+        """What waits by now: poll() returns with it at once, and the application works on it for long."""
+        return self.process.reader.lag >= RECORD and self.is_slow(self.batch())
+
+    def batch(self) -> int:
+        """Records that the next poll() returns. Who falls behind gets what was written during the batch before last,
+        so each is the square root of rate and speed times the last, and the next has been fetched."""
+        process, reader = self.process, self.process.reader
+        waiting = reader.lag // RECORD
+        if self.fetched is not None:
+            waiting = min(waiting, self.fetched)
+        elif reader.rate > reader.speed:
+            waiting = waiting * 1_000 // (1_000 + isqrt(1_000_000 * reader.rate // reader.speed))
+        return min(max(waiting, 1), process.application.max_poll_records)
 
     def next_batch_ms(self) -> int:
         """When there is a record to work on."""
@@ -70,19 +89,37 @@ class Batches:
             return
         process.reader.advance(process.now_ms)
         stall_ms = self.stall_ms()
-        batch = min(max(process.reader.lag // RECORD, 1), process.application.max_poll_records)
+        batch = self.batch()
         if stall_ms:
             process.world.trace.tell(
                 process.now_ms, "process", member=process.name, **{"is": "stalled", "ms": stall_ms}
             )
+            rest_ms = self.rest_of_batch_ms()
             process.stalled = True
             process.read_on()
-            process.work_until(process.now_ms + stall_ms)
+            process.work_until(process.now_ms + stall_ms + rest_ms)
+            if rest_ms:
+                process.world.kernel.after(stall_ms, self.get_over_it, process.turn)
         elif self.is_slow(batch):
+            self.fetched = process.reader.lag // RECORD - batch
             process.work_until(process.now_ms + int(batch * process.record_ms))
         elif self.ahead or self.is_slow(process.application.max_poll_records):
+            self.fetched = None
             process.turn += 1
             process.world.kernel.after(self.patience_ms(), self.look_at_batch, process.turn)
+
+    def rest_of_batch_ms(self) -> int:
+        """What the application was given together with the record that holds it up, and works on before it polls."""
+        process, reader = self.process, self.process.reader
+        most, waiting = process.application.max_poll_records, reader.lag // RECORD
+        done = int((process.now_ms - reader.since_ms) / process.record_ms) if process.record_ms else 0
+        return int(min(most - done % most, waiting) * process.record_ms)
+
+    def get_over_it(self, turn: int) -> None:
+        process = self.process
+        if process.alive and process.busy and turn == process.turn:
+            process.stalled = False
+            process.read_on()
 
     def patience_ms(self) -> int:
         """Nothing to stop for yet: how long until there may be."""

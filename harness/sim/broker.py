@@ -18,7 +18,7 @@ from harness.sim.log import Log
 from harness.sim.parts import GROUP
 from harness.sim.sizes import request_bytes
 from harness.sim.trace import Trace
-from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
+from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, TimerKey
 from protocol_v1.effects.member import Offsets, TopicPartition
 from protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest, Request, Response
 from protocol_v1.records import OffsetCommit
@@ -93,6 +93,8 @@ class Broker:
         self._life = 0
         self._serving: Request | None = None
         self._appending: dict[int, tuple[Append, Request | None]] = {}
+        self._state: str | None = None
+        self._told_epoch = 0
 
     def start(self) -> None:
         self._life += 1
@@ -197,7 +199,9 @@ class Broker:
                 self._appending[effect.append_id] = (effect, self._serving)
                 self._kernel.after(self._append_ms, self._durable, effect.append_id, self._life, rhythm=self)
             else:
-                self._tell_state(effect)
+                self._disturbed()
+                self._tell_group(effect.state, effect.event, effect.member_id)
+        self._tell_epoch()
 
     def _accepted(self, append: Append, request: Request | None, now_ms: int) -> None:
         """Commits count from when they are durable, whenever the member hears of it."""
@@ -211,16 +215,17 @@ class Broker:
         if offsets and request is not None:
             self._committed(request.client_id, offsets, now_ms)
 
-    def _tell_state(self, changed: StateChanged) -> None:
-        self._disturbed()
+    def _tell_epoch(self) -> None:
+        """A KIP-848 group's may be bumped again and again while it goes on assigning, or reconciling."""
+        if self.coordinator is not None and self._state and self._epoch(self.coordinator) > self._told_epoch:
+            member = getattr(self._serving, "member_id", None)
+            self._tell_group(self._state, "group epoch bumped", member)
+
+    def _tell_group(self, state: str, because: str, member: str | None) -> None:
         assert self.coordinator is not None
+        self._state, self._told_epoch = state, self._epoch(self.coordinator)
         self._trace.tell(
-            self._kernel.now_ms,
-            "group",
-            state=changed.state,
-            epoch=self._epoch(self.coordinator),
-            because=changed.event,
-            member=changed.member_id,
+            self._kernel.now_ms, "group", state=state, epoch=self._told_epoch, because=because, member=member
         )
 
     def _durable(self, append_id: int, life: int) -> None:

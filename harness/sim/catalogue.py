@@ -10,18 +10,17 @@ Start at   Catalogue.create, delete
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from itertools import count
 from random import Random
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from assignors.model import Topic
 from harness.scenario.model import Rate, TopicSpec
 from harness.sim.process import Process
 from harness.sim.records import Stream, per_ms
-from harness.sim.timeline import place
+from harness.sim.wishes import Wishes
 from protocol_v1.effects.member import MetadataChanged
-from protocol_v2.regex import compile_regex
 from protocol_v2.topics import numbered_id
 
 if TYPE_CHECKING:
@@ -35,10 +34,6 @@ ASKS_FOR_MISSING_MS = 1_000
 """How often a client asks for a topic that it subscribes to and that does not exist: retry.backoff.max.ms."""
 
 
-Subscription: TypeAlias = tuple[frozenset[str], str | None]
-"""The names, and the pattern."""
-
-
 class Catalogue:
     def __init__(self, world: World) -> None:
         self.world = world
@@ -48,8 +43,7 @@ class Catalogue:
         self.created_again: dict[str, int] = {}
         """Topics of a name that another had before, and since when."""
         self.ids = count(FIRST_ID)
-        self.subscribed: dict[str, Subscription] = {}
-        """By member."""
+        self.wishes = Wishes()
         self.wanted: list[str] = []
 
     def create(self, spec: TopicSpec) -> None:
@@ -75,28 +69,27 @@ class Catalogue:
             self.is_another(spec.name)
 
     def is_another(self, name: str) -> None:
-        """What members read, and have not committed, was of the topic that had this name before."""
         self.created_again[name] = self.world.kernel.now_ms
         for process in self.world.processes.values():
-            process.of_old_topics |= {tp for tp in process.machine.owned if tp[0] == name}
-            process.starts = {tp: offset for tp, offset in process.starts.items() if tp[0] != name}
+            process.reading.is_another(name)
         self.old_owners_begin_again(name)
 
     def old_owners_begin_again(self, name: str) -> None:
         """After a fetch that fails, and one that asks where the new topic begins."""
         for process in self.world.processes.values():
-            if any(tp[0] == name for tp in process.of_old_topics):
+            if any(tp[0] == name for tp in process.reading.of_old_topics):
                 self.world.kernel.after(2 * self.world.fetch_ms(), self.begin_again, process)
 
     def begin_again(self, process: Process) -> None:
         """Who owns partitions by their old name finds its position out of range, and resets it; but not in close(), nor
         if somebody else has them by now: a KIP-848 coordinator tells topics by their ids, and gives out the new one."""
-        left = sorted(process.of_old_topics & process.machine.owned & self.world.records.streams.keys())
+        reading = process.reading
+        left = sorted(reading.of_old_topics & process.machine.owned & self.world.records.streams.keys())
         if not left or not process.alive or process.closing or id(process) in self.world.removed:
             return
         held = [tp for tp in left if self.world.build.holds(self.world.broker.coordinator, process.machine, tp)]
-        process.starts |= {tp: self.world.records.streams[tp].committed for tp in held}
-        process.read_what_is_fetchable()
+        reading.starts |= {tp: self.world.records.streams[tp].committed for tp in held}
+        reading.go_by_the_machine()
         self.world.kernel.after(BEGIN_AGAIN_MS, self.begin_again, process)
 
     def rate_of(self, spec: TopicSpec, index: int, now_ms: int) -> int:
@@ -110,6 +103,7 @@ class Catalogue:
     def change_rates(self, name: str) -> None:
         if name not in self.topics:
             return
+        self.world.sample_bend()
         now_ms = self.world.kernel.now_ms
         for process in self.world.processes.values():
             process.reader.advance(now_ms)
@@ -137,7 +131,7 @@ class Catalogue:
         for process in list(self.world.processes.values()):
             if not process.reader.streams.keys().isdisjoint(partitions):
                 readers.append(process)
-                process.stop_reading([tp for tp in partitions if tp in process.reader.streams])
+                process.reading.stop([tp for tp in partitions if tp in process.reader.streams])
         for tp in partitions:
             self.world.records.remove(tp)
         self.world.trace.tell(self.world.kernel.now_ms, "topic", topic=name, partitions=0)
@@ -183,24 +177,14 @@ class Catalogue:
         )
 
     def wants(self, name: str, topics: Sequence[str], pattern: str | None) -> None:
-        """What a process subscribes to, or the one that has its place after a surge: it is wanted beyond its end."""
-        self.subscribed[place(name)] = (frozenset(topics), pattern)
+        self.wishes.note(name, topics, pattern)
         self.tell_wanted()
 
     def tell_wanted(self) -> None:
-        wanted = self.topics_of(set(self.subscribed.values()))
+        wanted = self.wishes.of_all(self.topics)
         if wanted != self.wanted:
             self.wanted = wanted
             self.world.trace.tell(self.world.kernel.now_ms, "wanted", topics=wanted)
-
-    def wanted_by(self, names: Iterable[str]) -> list[str]:
-        """Also of who is not there."""
-        return self.topics_of({self.subscribed[place(name)] for name in names if place(name) in self.subscribed})
-
-    def topics_of(self, subscribed: Set[Subscription]) -> list[str]:
-        matches = [compile_regex(pattern) for _, pattern in subscribed if pattern is not None]
-        named = {topic for names, _ in subscribed for topic in names}
-        return [topic for topic in sorted(self.topics) if topic in named or any(fits(topic) for fits in matches)]
 
     def unwanted(self) -> list[Stream]:
         """Partitions of topics that nobody subscribes to: what is written there waits for nobody."""

@@ -5,8 +5,8 @@ Without    partition-seconds in which nobody read a partition that somebody want
            owner is paused, cut off, or held up by one record or by a callback, until somebody else reads it
 Moves      a partition is read by another member than before; a needless revocation ends with the same process reading
            it again
-Settling   from an event of the timeline after that until the last change of ownership or of the group's state, or the
-           end of the last standstill, before the next one, if everything is read then
+Settling   from an event of the timeline after that until the last change of ownership or of the group's state or epoch,
+           or the end of the last standstill, before the next one, if everything is read then
 Lag        what waited, how long it was too much, and how unequal loads were: lag_curve.py
 Start at   costs
 """

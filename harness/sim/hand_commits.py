@@ -40,7 +40,8 @@ class HandCommits:
             return
         if process.machine.in_poll:
             process.tell(PollReturned())
-        if not process.cut_off:
+        # Without a coordinator those of a classic member fail, and others wait and are sent later.
+        if not process.cut_off and (process.has_background or process.machine.sends_commits):
             process.world.routine(process.commit_of(done), earlier)
         process.tell(Commit(done, sync=False))
 
@@ -64,15 +65,21 @@ class HandCommits:
             before = max(reader.streams[tp].committed, self.told.get(tp, 0))
             told[tp] = max((position - share) // RECORD, before)
             records += told[tp] - before
+        if not records:
+            return {}, 0  # a poll() that brings nothing is followed by no commit
         self.told = told
-        return told, max(0, -(-records // self.batch_records()) - 1)
+        batches, reader.backlog = self.batches_of(records), reader.lag
+        return told, max(0, batches - 1)
 
-    def batch_records(self) -> int:
-        """How many a poll() brings: as many as it may to who is behind, and to who keeps up what has been written while
-        a fetch was on its way, which in a quiet topic is one record at a time (seen with Java's consumer)."""
+    def batches_of(self, records: int) -> int:
+        """How many polls have brought them: as many at a time as it may to who is behind, and to who keeps up what has
+        been written while a fetch was on its way, which in a quiet topic is one record (seen with Java's consumer)."""
         process, reader = self.process, self.process.reader
-        arrived = max(reader.lag, reader.rate * process.world.round_trip_ms())
-        return min(max(arrived // RECORD, 1), process.application.max_poll_records)
+        most = process.application.max_poll_records
+        spare = reader.speed - reader.rate
+        behind = min(records, reader.backlog * reader.speed // spare // RECORD) if spare > 0 else records
+        at_a_time = min(max(reader.rate * process.world.round_trip_ms() // RECORD, 1), most)
+        return -(-behind // most) - (behind - records) // at_a_time
 
     def forget_what_is_gone(self) -> None:
         streams = self.process.reader.streams

@@ -21,8 +21,11 @@ from dataclasses import dataclass, field
 from harness.sim.broken import Broken
 from harness.sim.trace import Fact, flat
 from protocol_v1.effects.member import TopicPartition
+from protocol_v2.states import Event
 
 __all__ = ["Broken", "Checker"]
+
+CONVERSIONS = {Event.UPGRADED.value: "upgraded", Event.DOWNGRADED.value: "downgraded"}
 
 
 @dataclass(slots=True)
@@ -40,6 +43,8 @@ class Checker:
         self.ledgers: dict[TopicPartition, Ledger] = {}
         self.outside: set[str] = set()
         """Processes that the coordinator has removed, and that may not have heard of it."""
+        self.conversions: list[str] = []
+        """Of the group from one protocol to the other."""
 
     def feed(self, fact: Fact) -> None:
         match fact["fact"]:
@@ -49,10 +54,14 @@ class Checker:
                 self.on_stops(fact)
             case "durable":
                 self.on_committed(fact)
+            case "group" if fact["because"] in CONVERSIONS:
+                self.conversions.append(CONVERSIONS[fact["because"]])
             case "removed":
                 self.outside.add(fact["member"])
             case "process" if fact["is"] in ("started", "killed", "closed", "failed"):
                 self.outside.discard(fact["member"])
+            case "callback" if fact["callback"] == "onPartitionsLost":
+                self.outside.discard(fact["member"])  # now it has heard
             case "topic" if not fact["partitions"]:
                 for tp in [tp for tp in self.ledgers if tp[0] == fact["topic"]]:
                     del self.ledgers[tp]
@@ -79,7 +88,7 @@ class Checker:
                 if ledger.readers:
                     others = [other for other in ledger.readers if other not in self.outside]
                     if others:
-                        what = f"{name} reads {topic}-{index} while {', '.join(others)} does"
+                        what = f"{name} reads {topic}-{index} while {', '.join(others)} does{self.lately()}"
                         raise Broken("one owner", what, now_ms)
                 elif start > ledger.high:
                     what = f"{name} starts {topic}-{index} at {start}, nobody was beyond {ledger.high}"
@@ -89,6 +98,10 @@ class Checker:
                     raise Broken("no old records", what, now_ms)
                 ledger.readers[name] = start
                 ledger.by.pop(name, None)
+
+    def lately(self) -> str:
+        """What may be behind it."""
+        return f"; the group was {' and '.join(self.conversions[-2:])} before" if self.conversions else ""
 
     def on_stops(self, fact: Fact) -> None:
         name, now_ms = fact["member"], fact["t"]

@@ -1,7 +1,8 @@
 """The lag curve: how much waits to be processed, for how long that is too much, and how unequal the members' loads are.
 
-Points     are closer together where something happens; from one to the next what waits changes evenly, and after the
-           last one it stays as it is
+Points     are where the curve bends; from one to the next what waits changes evenly, and after the last one it stays
+           as it is
+Waits      what is written and not processed; and again what a reader is to process again, once it begins with that
 Behind     more than one second's worth of records waits
 Start-up   what waits when it is over is not counted as long as it becomes less and nothing happens: it is being worked
            off. What stays as it is, or rises, counts

@@ -74,13 +74,14 @@ class Wire:
     def anybody_waits_in_vain(self) -> bool:
         if self.in_vain:
             self.in_vain = {one for one in self.in_vain if one.alive and one.machine.waits_for_an_answer}
-        return bool(self.in_vain)
+        return any(not process.cut_off for process in self.in_vain)
 
     def send(self, process: Process, request: Request) -> None:
         if not process.routine.is_routine(request):
             self.world.disturbed()
-        if process.of_old_topics and isinstance(request, OffsetCommitRequest):
-            request = without(request, process.of_old_topics.__contains__)
+        of_old_topics = process.reading.of_old_topics
+        if of_old_topics and isinstance(request, OffsetCommitRequest):
+            request = without(request, of_old_topics.__contains__)
         if self.spec.loss and self.lost():
             self.in_vain.add(process)
             return

@@ -3,8 +3,8 @@
 Thread     the application works on a batch, polls, works. While it works, callbacks and rebalances wait for the next
            poll; where the batch ends is worked out when something comes in, not by stepping through batches
 Slow       only where a batch can outlast half of max.poll.interval.ms is every poll an event of its own (batches.py)
-Rest       what it does when nothing happens is routine.py's, what it commits by itself hand_commits.py's
-Reading    what the machine says is fetchable and whose start is known, except in callbacks and standstill
+Rest       what it does when nothing happens is routine.py's, what it commits by itself hand_commits.py's, and which
+           partitions it reads reading.py's; nothing is read in callbacks and standstill
 Given      a World: time, network, records, trace
 Start at   Process.deliver, perform
 """
@@ -20,6 +20,7 @@ from harness.sim.batches import Batches
 from harness.sim.hand_commits import HandCommits
 from harness.sim.kernel import Timers
 from harness.sim.parts import GROUP, Application, Machine, World, up_to
+from harness.sim.reading import Reading
 from harness.sim.records import RECORD, Reader
 from harness.sim.routine import Routine, brings_nothing
 from harness.sim.trace import by_topic, offsets_by_topic
@@ -50,7 +51,6 @@ from protocol_v1.effects.member import (
     Subscribe,
     TimerFired,
     Told,
-    TopicPartition,
 )
 from protocol_v1.member import TICK
 from protocol_v1.member_commits import commit_topics
@@ -69,6 +69,7 @@ class Process:
     reader: Reader = field(init=False)
     timers: Timers = field(init=False)
     routine: Routine = field(init=False)
+    reading: Reading = field(init=False)
     batches: Batches = field(init=False)
     hand_commits: HandCommits = field(init=False)
     has_background: bool = False
@@ -92,12 +93,6 @@ class Process:
     factor: float = 1.0
     busy_until_ms: int = 0
     busy: bool = False
-    starts: dict[TopicPartition, int] = field(default_factory=dict)
-    """Where to begin with partitions whose committed offset is known and that are not read yet."""
-    of_old_topics: set[TopicPartition] = field(default_factory=set)
-    """Owned when another topic was created under their name: until it reads that one, its positions are of the old."""
-    fetchable: frozenset[TopicPartition] = frozenset()
-    """As last seen: what is read is a part of it."""
     turn: int = 0
     """Counts the application's plans, so that one that was overtaken does nothing."""
 
@@ -106,6 +101,7 @@ class Process:
         self.reader = Reader(self.world.records, self.spec.record_ms, kernel.now_ms)
         self.timers = Timers(kernel, self.on_timer)
         self.routine = Routine(self)
+        self.reading = Reading(self)
         self.batches = Batches(self)
         self.hand_commits = HandCommits(self)
 
@@ -215,6 +211,7 @@ class Process:
         self.busy = self.stalled = False
         self.read_on()
         self.reader.advance(self.now_ms)
+        self.reading.go_by_the_machine()
         if self.stopping:
             self.close()
             return
@@ -225,7 +222,7 @@ class Process:
             return
         offsets = self.reader.offsets()
         self.hand_commits.after_a_batch(offsets)
-        self.tell(Poll(offsets))
+        self.tell(Poll(offsets, buffered=self.has_background and self.batches.next_is_slow()))
         self.batches.go_on()
 
     # How it ends, and what happens to it
@@ -248,8 +245,7 @@ class Process:
         self.hand_commits.before_anything_else()
         self.closing = True
         self.read_on()
-        positions = self.reader.offsets()
-        self.stop_reading(list(positions))
+        positions = self.reading.stop_all()
         self.tell(Close(positions=positions))
 
     def kill(self) -> None:
@@ -258,7 +254,7 @@ class Process:
         self.end()
 
     def end(self) -> None:
-        self.stop_reading(list(self.reader.streams))
+        self.reading.stop_all()
         self.alive = False
         self.connection += 1
         self.timers.clear()
@@ -303,8 +299,8 @@ class Process:
         """Or not: nothing is processed in a standstill, a callback or close(), while one record holds all up, or where
         nothing can be fetched."""
         still = self.paused or self.in_callback or self.closing or self.stalled or self.fetching or self.cut_off
-        if not still and not self.reader.running and self.reader.streams:
-            self.world.sample_peak()
+        if still is self.reader.running and self.reader.streams:
+            self.world.sample_bend()
         self.reader.set_running(not still, self.now_ms)
 
     def slow_down(self, factor: float) -> None:
@@ -313,6 +309,7 @@ class Process:
         if self.busy and not self.stalled and left_ms > 0:
             self.busy_for(round(left_ms * factor / self.factor))
         self.factor = factor
+        self.world.sample_bend()
         self.reader.set_speed(self.record_ms, self.now_ms)
         self.batches.go_on()
 
@@ -364,7 +361,7 @@ class Process:
                     self.committed(effect)
                 case Fetched():
                     moved = True
-                    self.world.kernel.after(0, self.begin, effect.offsets)
+                    self.world.kernel.after(0, self.reading.begin, effect.offsets)
                 case RejoinNeeded() | Left():
                     moved = True
                 case Disconnect():
@@ -382,7 +379,7 @@ class Process:
         if moved:
             self.world.disturbed()
         if moved or commits:
-            self.read_what_is_fetchable()
+            self.reading.go_by_the_machine()
 
     def call(self, call: Call) -> None:
         """Inside a callback the application does nothing else."""
@@ -415,7 +412,7 @@ class Process:
         self.read_on()
         self.return_from_poll()
         self.tell(CallbackDone())
-        self.read_what_is_fetchable()
+        self.reading.go_by_the_machine()
         if self.alive and not self.in_callback and self.machine.in_poll:
             self.after_callbacks()
 
@@ -435,78 +432,6 @@ class Process:
         elif self.between_polls and not self.busy:
             events, self.between_polls = self.between_polls, []
             self.do_between_polls(events)
-
-    def begin(self, offsets: Offsets) -> None:
-        """Committed offsets are known: where there is none, from the beginning (auto.offset.reset=earliest)."""
-        if not self.alive:
-            return
-        # A KIP-848 member may ask twice, if a callback keeps it from the first answer: what is read by now goes on.
-        read = self.of_old_topics.union(self.reader.streams) if self.of_old_topics else self.reader.streams
-        starts = {tp: max(offset, 0) for tp, offset in offsets.items() if tp not in read}
-        self.starts |= starts
-        # Of offsets that were committed the machine knows; that nothing was, it leaves to the application's reset.
-        if min(offsets.values(), default=0) < 0 and self.machine.in_poll and not self.paused and not self.in_callback:
-            self.tell(Poll(starts))
-        self.read_what_is_fetchable()
-
-    def read_what_is_fetchable(self) -> None:
-        if not self.alive:
-            return
-        fetchable = self.machine.fetchable
-        if fetchable is not self.fetchable:
-            self.fetchable = fetchable
-            self.of_old_topics &= self.machine.owned
-            if not self.reader.streams.keys() <= fetchable:
-                reached = self.stop_reading([tp for tp in self.reader.streams if tp not in fetchable])
-                self.remember_what_is_unsubscribed(reached)
-        if not self.starts or self.closing:
-            return
-        owned, streams = self.machine.owned, self.world.records.streams
-        self.starts = {tp: offset for tp, offset in self.starts.items() if tp in owned}
-        new = sorted(tp for tp in self.starts if tp in fetchable and tp not in self.reader.streams and tp in streams)
-        if new:
-            is_member = self.world.about_to_read(self, new)
-            offsets = {tp: self.starts.pop(tp) for tp in new}
-            self.reset_what_is_out_of_range(offsets)
-            self.reader.start([(streams[tp], offset) for tp, offset in offsets.items()], self.now_ms)
-            self.batches.ahead += [
-                (tp, poison) for tp in new for poison in self.world.poison.get(tp, ()) if poison.offset >= offsets[tp]
-            ]
-            partitions, start = offsets_by_topic(offsets)
-            removed = {} if is_member else {"removed": True}
-            self.world.trace.tell(
-                self.now_ms, "reads", member=self.name, partitions=partitions, **{"from": start}, **removed
-            )
-            self.batches.go_on()
-
-    def remember_what_is_unsubscribed(self, reached: Offsets) -> None:
-        """It is owned until the next rebalance: who subscribes to it again before that reads on where it was."""
-        owned, subscribed = self.machine.owned, self.machine.subscribed_topics
-        self.starts |= {tp: at for tp, at in reached.items() if tp[0] not in subscribed and tp in owned}
-
-    def reset_what_is_out_of_range(self, offsets: dict[TopicPartition, int]) -> None:
-        """To the beginning (auto.offset.reset=earliest): what is beyond the end comes from a topic that was deleted."""
-        streams, now_ms = self.world.records.streams, self.now_ms
-        beyond = {tp: 0 for tp, offset in offsets.items() if offset * RECORD > streams[tp].written(now_ms)}
-        offsets |= beyond
-        again = self.of_old_topics.intersection(offsets)
-        self.of_old_topics -= again
-        if beyond or again:
-            self.machine.note({tp: offsets[tp] for tp in {*beyond, *again}})
-
-    def stop_reading(self, gone: Sequence[TopicPartition]) -> Offsets:
-        """How far it was."""
-        if not gone:
-            return {}
-        self.reader.advance(self.now_ms)
-        offsets = self.reader.offsets()
-        stopped = {tp: offsets[tp] for tp in gone}
-        partitions, reached = offsets_by_topic(stopped)
-        self.reader.stop(gone, self.now_ms)
-        self.batches.ahead = [one for one in self.batches.ahead if one[0] in self.reader.streams]
-        self.hand_commits.forget_what_is_gone()
-        self.world.trace.tell(self.now_ms, "stops", member=self.name, partitions=partitions, at=reached)
-        return stopped
 
     def committed(self, effect: Committed) -> None:
         if effect.outcome is CommitOutcome.DONE and effect.offsets and effect.by != "interval":

@@ -109,7 +109,19 @@ class Records:
 class Reader:
     """One process's reading. `speed` is what it can do in a millisecond; it stands still while not `running`."""
 
-    __slots__ = ("_level", "_positions", "_records", "at_ms", "lag", "rate", "running", "since_ms", "speed", "streams")
+    __slots__ = (
+        "_level",
+        "_positions",
+        "_records",
+        "at_ms",
+        "backlog",
+        "lag",
+        "rate",
+        "running",
+        "since_ms",
+        "speed",
+        "streams",
+    )
 
     def __init__(self, records: Records, record_ms: float, now_ms: int) -> None:
         self._records = records
@@ -125,6 +137,8 @@ class Reader:
         self.rate = 0
         self.lag = 0
         """Of all its partitions, at `at_ms`."""
+        self.backlog = 0
+        """What there was to catch up with when it last began to read, or somebody last asked."""
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
@@ -158,6 +172,7 @@ class Reader:
             self.advance(now_ms)
             self.running = running
             self.since_ms = now_ms
+            self.backlog = self.lag
 
     def set_speed(self, record_ms: float, now_ms: int) -> None:
         self.advance(now_ms)
@@ -177,6 +192,11 @@ class Reader:
         spent = now_ms - self.at_ms
         lag = self.lag + self.rate * spent
         return max(0, lag - self.speed * spent) if self.running else lag
+
+    def level_ms(self) -> int | None:
+        """When it will have caught up if it goes on as now; None: never."""
+        gains = self.speed - self.rate if self.running else 0
+        return self.at_ms - (-self.lag // gains) if gains > 0 else None
 
     def lag_of(self, stream: Stream, now_ms: int) -> int:
         """Of one of its partitions: its part of the whole."""
@@ -229,3 +249,4 @@ class Reader:
         for stream in self.streams.values():
             self.rate += stream.rate
             self.lag += stream.origin + stream.rate * now_ms - positions[stream.tp]
+        self.backlog = self.lag

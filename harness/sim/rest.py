@@ -1,6 +1,7 @@
 """Leaps: when nothing is going on, time passes at once.
 
-Rest       nothing has happened for a moment, everybody is settled, and so is the coordinator
+Rest       nothing has happened for a moment, everybody is settled, and so is the coordinator. Who is paused, and who
+           searches for a coordinator that it cannot reach, disturbs nobody
 Leap       to the next thing that is not routine; heartbeats and commits in between are counted, not made
 Head start the first leap passes over some more time than it takes (Constants.head_start_ms). Otherwise all that a
            scenario does on the minute would meet the same moment between two heartbeats, whatever the seed
@@ -56,22 +57,23 @@ class Rest:
             self.plan_check(LOOK_AGAIN_MS)
 
     def at_rest(self) -> bool:
-        coordinator, processes = self.world.broker.coordinator, self.world.processes.values()
-        return (
-            coordinator is not None
-            and not self.world.wire.anybody_waits_in_vain()
-            and all(process.routine.at_rest for process in processes)
-            and self.world.build.stable(
-                coordinator,
-                [process.machine.member_id for process in processes],
-                self.world.kernel.now_ms,
-            )
-        )
+        world, settled = self.world, []
+        for process in world.processes.values():
+            if process.routine.at_rest:
+                settled.append(process.machine.member_id)
+            elif not process.paused and not process.routine.searches:
+                return False
+        coordinator = world.broker.coordinator
+        if coordinator is None:
+            return not settled
+        return not world.wire.anybody_waits_in_vain() and world.build.stable(coordinator, settled, world.kernel.now_ms)
 
     def exchanges_a_day(self) -> int:
         """Of the routine. A leap passes over whole ones, so that answers are lost as often as requests."""
         found = 0
         for process in self.world.processes.values():
+            if not process.routine.at_rest:
+                continue
             found += DAY_MS // process.machine.heartbeat_interval_ms
             if process.machine.auto_commit_at_ms is not None:
                 found += DAY_MS // process.routine.commit_every_ms
@@ -104,10 +106,11 @@ class Rest:
         that walking is cheaper than a leap of everybody, once it has happened."""
         world, now_ms = self.world, self.world.kernel.now_ms
         timers = world.broker.timers
-        members = {process.machine.member_id: process for process in world.processes.values()}
+        settled = [process for process in world.processes.values() if process.routine.at_rest]
+        members = {process.machine.member_id: process for process in settled}
 
         def stays(key: TimerKey) -> bool:
-            """Of the broker's timers, all but the sessions of those who live."""
+            """Of the broker's timers, all but the sessions of those who keep them up."""
             return len(key) > 1 and not ("session" in key[0] and key[-1] in members)
 
         next_ms = world.kernel.next_ms(timers, stays)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from harness.sim.parts import GROUP
 from protocol_v1.effects import TimerKey
-from protocol_v1.effects.member import Responded, TimerFired, Told, TopicPartition
+from protocol_v1.effects.member import FindCoordinatorRequest, Responded, TimerFired, Told, TopicPartition
 from protocol_v1.errors import Error
 from protocol_v1.member import TICK
 from protocol_v1.member import Member as ClassicMember
@@ -54,15 +54,18 @@ class Routine:
     @property
     def at_rest(self) -> bool:
         process = self.process
-        held_up = (
-            process.paused
-            or process.cut_off
-            or process.busy
-            or process.in_callback
-            or process.stopping
-            or bool(process.starts)
-        )
-        return not held_up and process.machine.settled
+        return not self.held_up and not process.paused and not process.cut_off and process.machine.settled
+
+    @property
+    def searches(self) -> bool:
+        """For a coordinator that it cannot reach: that is all it does, over and over, and nobody hears of it."""
+        process = self.process
+        return not self.held_up and process.world.out_of_reach(process) and process.machine.searches
+
+    @property
+    def held_up(self) -> bool:
+        process = self.process
+        return process.busy or process.in_callback or process.stopping or bool(process.reading.starts)
 
     @property
     def longest_ms(self) -> int:
@@ -73,8 +76,12 @@ class Routine:
 
     def plan_leap(self, from_ms: int, to_ms: int, earlier_ms: int) -> None:
         """By whole heartbeats and whole intervals of the auto-commit, so that the next ones come when they would have
-        come, had everything begun so much earlier; heartbeats that are late a little each time also drift."""
+        come, had everything begun so much earlier; heartbeats that are late a little each time also drift. Who searches
+        goes on afterwards as if it had slept, and who is paused finds all that has come due."""
         machine = self.process.machine
+        if not self.at_rest:
+            self.beats_ms = self.commits_ms = to_ms - from_ms if self.searches else 0
+            return
         interval_ms = machine.heartbeat_interval_ms
         later_ms = -earlier_ms
         if self.look_ms:
@@ -122,6 +129,8 @@ class Routine:
                 return process.machine.settled
             case OffsetCommitRequest():
                 return process.machine.settled
+            case FindCoordinatorRequest():
+                return self.searches
             case _:
                 return False
 
@@ -153,6 +162,9 @@ class Routine:
         (out, out_ms), (back, back_ms) = self.last_on_the_way
         self.last_on_the_way = [(out, out_ms + ahead_ms), (back, back_ms + ahead_ms)]
         process.timers.leap(to_ms, self.shift_of)
+        if not self.at_rest:
+            process.machine.search_later(self.beats_ms)
+            return
         if self.moves:
             process.machine.leap(self.beats_ms, self.commits_ms)
         process.world.routine(self.heartbeat or self.first_heartbeat(), self.beats_passed_over())

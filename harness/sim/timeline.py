@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from assignors.model import Topic
 from harness.scenario.model import (
@@ -33,8 +33,11 @@ from harness.scenario.model import (
     Stop,
     TopicSpec,
 )
-from harness.scenario.timeline import late_starters
+from harness.scenario.timeline import kind_of, late_starters
 from harness.sim.trace import Trace
+
+if TYPE_CHECKING:
+    from harness.sim.wishes import Wishes
 
 GRACE_MS = 30_000
 """How long a process may take to close before it is killed, as Kubernetes does it."""
@@ -88,6 +91,9 @@ class World(Protocol):
     def processes(self) -> Mapping[str, Process]: ...
     @property
     def topics(self) -> Mapping[str, Topic]: ...
+    @property
+    def wishes(self) -> Wishes: ...
+    def wants(self, name: str, topics: Sequence[str], pattern: str | None) -> None: ...
     def start(self, name: str, spec: MemberSpec | None = None) -> None: ...
     def start_delay_ms(self) -> int: ...
     def disturbed(self) -> None: ...
@@ -323,9 +329,7 @@ def on_scale(world: World, event: Scale) -> None:
 
 def family(name: str) -> str:
     """Whose replicas it is one of: consumer, of consumer-2 and of consumer-2~3 after two surges."""
-    pod = place(name)
-    base, dash, number = pod.rpartition("-")
-    return base if dash and number.isdigit() else pod
+    return kind_of(place(name))
 
 
 def running(world: World, kin: str) -> list[str]:
@@ -363,7 +367,11 @@ def new_names(world: World, template: str, how_many: int) -> list[str]:
 
 
 def on_autoscale(world: World, event: Autoscale) -> None:
+    """It looks at the lag of what its members read, also where it lets none of them begin."""
     tell(world, event)
+    if not event.least and not world.wishes.has(event.template):
+        template = world.members[event.template]
+        world.wants(event.template, template.topics, template.pattern)
     autoscale(world, event, world.kernel.now_ms)
 
 

@@ -4,7 +4,7 @@ run          what this is a trace of: scenario, strategy, seed
 event        something of the timeline happens
 process      a member's process: started, closing, closed, killed, paused, resumed, cut off, connected, stalled, failed
 group        what the coordinator says the group is now, in which generation or epoch, and why
-callback     onPartitionsRevoked, -Lost, -Assigned, when it begins, and in simulated runs how long it takes
+callback     onPartitionsRevoked, -Lost, -Assigned, when it begins, and how long it takes
 reads        from now on this process reads these partitions, from these offsets on; `removed` where the coordinator no
              longer counts it
 stops        it no longer does; the offsets it had reached
@@ -17,7 +17,7 @@ removed      the coordinator no longer counts this process, which may not have h
 topic        how many partitions a topic has now
 wanted       the topics that somebody subscribes to from now on
 coordinator  down, up
-lag          records that are written and not processed yet, and how unequal the members' loads are
+lag          records that are written and not processed yet (or are to be again), and how unequal the members' loads are
 end          what is not read although somebody subscribes to it, and whether there was time for it to be
 fetch sessions  after the end: how many brokers are predicted to have lost for lack of slots
 requests     after the end: how many of each kind the coordinator was sent, and their bytes

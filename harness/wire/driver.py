@@ -81,7 +81,7 @@ class WireMember:
         self.timers: dict[TimerKey, asyncio.TimerHandle] = {}
         self.positions: dict[TopicPartition, int] = {}
         self.tasks: set[asyncio.Task[Any]] = set()
-        self.in_callback = False
+        self.in_callback = self.closing = False
         self.ended: asyncio.Future[None] = self.loop.create_future()
 
     async def run(self) -> None:
@@ -98,6 +98,7 @@ class WireMember:
     def close(self) -> None:
         """Leave the group, after a commit where commits are automatic."""
         if not self.ended.done():
+            self.closing = True
             self.tell(Close(positions=dict(self.positions), timeout_ms=5_000))
 
     async def stop(self) -> None:
@@ -284,7 +285,7 @@ class WireMember:
         self.positions = {
             partition: offset for partition, offset in self.positions.items() if partition in self.machine.owned
         }
-        if not self.in_callback:
+        if not self.in_callback and not self.closing:  # a fetch that was under way may end after close()
             self.tell(Poll(dict(self.positions)))
 
     async def consume(self) -> None:

@@ -98,6 +98,8 @@ class Poll:
 
     positions: Offsets = field(default_factory=dict)
     """How far the application has consumed: what an auto-commit commits. Absent partitions keep what they had."""
+    buffered: bool = False
+    """Records that were fetched before wait for it: it returns with these at once."""
 
 
 @light()

@@ -10,7 +10,8 @@ from tests.api.conftest import Run
 
 
 def test_the_books_example_as_json(run: Run) -> None:
-    ended = run("size", "--target", "1GB/s", "--per-consumer", "50MB/s", "--headroom", "0%", "--json")
+    asked = "size --target 1GB/s --per-consumer 50MB/s --headroom 0% --strategies range --json"
+    ended = run(*asked.split())
     answer = json.loads(ended.out)
     assert ended.code == 0
     assert (answer["unit"], answer["partitions"], answer["now"]["consumers"]) == ("bytes", 20, 20)
@@ -18,7 +19,7 @@ def test_the_books_example_as_json(run: Run) -> None:
 
 def test_a_table_for_people_says_why_and_for_when(run: Run) -> None:
     arguments = "--target 10k/s --per-consumer 500/s --per-partition 400/s --growth 50% --horizon 18mo --outage 1h"
-    ended = run("size", *arguments.split())
+    ended = run("size", *arguments.split(), "--strategies", "uniform")
     assert ended.code == 0
     assert "56 partitions, because one partition takes 400/s" in ended.out
     assert "in 1.5 years" in ended.out
@@ -26,7 +27,9 @@ def test_a_table_for_people_says_why_and_for_when(run: Run) -> None:
 
 
 def test_records_and_bytes_mix_when_a_records_size_is_known(run: Run) -> None:
-    ended = run("size", "--target", "50k/s", "--per-consumer", "10MB/s", "--record-size", "2kB", "--json")
+    ended = run(
+        "size", "--target", "50k/s", "--per-consumer", "10MB/s", "--record-size", "2kB", "--deploys", "0", "--json"
+    )
     assert json.loads(ended.out)["partitions"] == 12  # 120 MB/s with the usual headroom
 
 
@@ -89,7 +92,7 @@ def test_a_large_groups_deploy_is_estimated_and_said_to_be(run: Run) -> None:
 
 
 def test_a_share_is_a_percentage_or_a_number(run: Run) -> None:
-    asked = "size --target 5k/s --per-consumer 600/s --horizon 2y --json"
+    asked = "size --target 5k/s --per-consumer 600/s --horizon 2y --deploys 0 --json"
     percent, number = (
         run(*asked.split(), "--growth", growth, "--headroom", headroom)
         for growth, headroom in (("30%", "20%"), ("0.3", "0.2"))

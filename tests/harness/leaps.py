@@ -46,6 +46,9 @@ def thrice(**event: dict[str, Any]) -> list[dict[str, Any]]:
 LIVES: dict[str, list[dict[str, Any]]] = {
     "crashes": thrice(restart={"downtime": "30s", "kill": True}),
     "pauses": thrice(pause={"for": "11s"}),
+    "long pauses": thrice(pause={"for": "70s"}),
+    "outages of the network": thrice(isolate={"for": "70s"}),
+    "outages of the coordinator": [{"at": at, "fail over": {"down": "50s"}} for at in ("2m", "4m10s", "6m20s")],
     "restarts": thrice(restart={"downtime": "8s"}),
     "growth": [
         {"at": "2m", "add partitions": {"topic": "o", "to": 9}},
@@ -114,14 +117,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=600)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--lives", action="store_true", help="plain lives at drawn moments, each with some strategies")
+    parser.add_argument(
+        "--lives", nargs="?", const="", metavar="NAME", help="plain lives at drawn moments, each with some strategies"
+    )
     given = parser.parse_args()
     numbers = range(given.seed, given.seed + given.runs)
-    if not given.lives:
+    if given.lives is None:
         both = ([measures(number, given.seed, leaps=leaps) for number in range(given.runs)] for leaps in (True, False))
         return 1 if compared(*both) else 0
     biased = 0
-    for name, scenario in lives():
+    for name, scenario in [one for one in lives() if given.lives in one[0]]:
         for strategy in PLAIN:
             print(f"\n{name}: {strategy}", flush=True)
             biased += compared(

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
+from traceback import extract_tb
 from typing import Any
 
 from harness.scenario.model import (
@@ -64,6 +65,7 @@ STRATEGIES = (
     "consumer/range",
 )
 LIFE_MS = 120_000
+CRASH = "no crash"
 QUIET_MS = 460_000
 """After the last event: longer than a poll interval, so that every run must converge."""
 
@@ -86,7 +88,66 @@ def random_scenario(random: Random) -> Scenario:
         metadata_max_age_ms=random.choice((5_000, 60_000)),
     )
     timeline += random_extras(random, names, topics)
+    varied = Random(f"{random.getstate()[1][:3]} varies")
+    scenario = replace(scenario, members=random_differences(varied, members))
+    timeline += random_migrations(varied, names, topics)
     return replace(scenario, timeline=possible(sorted(timeline, key=lambda event: event.at_ms), topics))
+
+
+def random_differences(random: Random, members: tuple[MemberSpec, ...]) -> tuple[MemberSpec, ...]:
+    """In one scenario of six somebody has timeouts of its own."""
+    if random.random() >= 1 / 6:
+        return members
+    own: dict[str, Any] = {"max.poll.interval.ms": random.choice((20_000, 300_000))}
+    if random.random() < 0.3:
+        own = {"session.timeout.ms": 20_000}
+    somebody = random.choice(members)
+    return tuple(replace(one, client=own) if one is somebody else one for one in members)
+
+
+def random_migrations(random: Random, names: tuple[str, ...], topics: tuple[TopicSpec, ...]) -> list[Event]:
+    """In one scenario of five members come back with KIP-848, all or some, and perhaps others later: classic groups are
+    upgraded, speak both protocols for a while or for good, and are downgraded when the last of them goes. To another
+    classic assignor they do not: who missed that could never join again."""
+    if random.random() >= 0.2:
+        return []
+    at_ms = random.randint(15, 45) * 1_000
+    moved = names if random.random() < 0.3 else tuple(sorted(random.sample(names, random.randint(1, len(names)))))
+    events = [random_migration(random, at_ms, () if moved == names else moved)]
+    for _ in range(random.randint(0, 3)):
+        events.append(random_trouble(random, at_ms + random.randint(1_000, 60_000), names, moved, topics))
+    if random.random() < 0.5:
+        some = random.choice(((), tuple(sorted(random.sample(names, random.randint(1, len(names)))))))
+        events.append(random_migration(random, random.randint(60, 110) * 1_000, some))
+    return events
+
+
+def random_migration(random: Random, at_ms: int, members: tuple[str, ...]) -> Event:
+    return RollingRestart(
+        at_ms=at_ms,
+        members=members,
+        downtime_ms=random.choice((500, 5_000)),
+        gap_ms=random.choice((0, 2_000, 12_000)),
+        kill=random.random() < 0.2,
+        strategy=random.choice(("consumer/uniform", "consumer/range")),
+    )
+
+
+def random_trouble(
+    random: Random, at_ms: int, names: tuple[str, ...], moved: tuple[str, ...], topics: tuple[TopicSpec, ...]
+) -> Event:
+    """What meets a migration half way. Who has moved goes, and comes back: where it was alone in that, the group is
+    downgraded, and upgraded again."""
+    somebody, topic = random.choice(names), random.choice(topics)
+    kill, for_ms = random.random() < 0.5, random.choice((500, 3_000, 12_000))
+    makers: list[Callable[[], Event]] = [
+        lambda: Restart(at_ms=at_ms, members=moved, downtime_ms=for_ms, kill=kill),
+        lambda: Restart(at_ms=at_ms, members=(somebody,), downtime_ms=for_ms, kill=kill),
+        lambda: Crash(at_ms=at_ms, members=(somebody,)),
+        lambda: AddPartitions(at_ms=at_ms, topic=topic.name, to=topic.partitions + random.randint(1, 4)),
+        lambda: Pause(at_ms=at_ms, members=(somebody,), for_ms=for_ms),
+    ]
+    return random.choice(makers)()
 
 
 def random_extras(random: Random, names: tuple[str, ...], topics: tuple[TopicSpec, ...]) -> list[Event]:
@@ -220,10 +281,15 @@ def possible(timeline: list[Event], topics: tuple[TopicSpec, ...]) -> tuple[Even
 
 
 def broken(scenario: Scenario, strategy: str, seed: int) -> Broken | None:
-    """By what every run is held to, and by the rules of its protocol."""
-    checkers = Checker(), ProtocolChecker()
+    """By what every run is held to, and by the rules of its protocol. A machine that crashes is told of like anything
+    else: its run can be made smaller, and run again."""
+    now_ms = 0
+    auto_commit = scenario.client.get("enable.auto.commit", True)
+    checkers = Checker(), ProtocolChecker(lossy=scenario.network.loss > 0, auto_commit=auto_commit)
 
     def watch(fact: Fact) -> None:
+        nonlocal now_ms
+        now_ms = fact["t"]
         for checker in checkers:
             checker.feed(fact)
 
@@ -231,6 +297,9 @@ def broken(scenario: Scenario, strategy: str, seed: int) -> Broken | None:
         simulate(scenario, strategy, seed, watch=watch, messages=True)
     except Broken as found:
         return None if kafkas_own(scenario, strategy, found) else found
+    except Exception as crash:  # noqa: BLE001 - whatever it is
+        where = extract_tb(crash.__traceback__)[-1]
+        return Broken(CRASH, f"{type(crash).__name__}: {crash}, in {where.name} of {where.filename}", now_ms)
     return None
 
 

@@ -21,8 +21,8 @@ from time import process_time
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from harness.scenario.model import Scenario
-from tests.harness.random_scenarios import broken, random_scenario
+from harness.scenario.model import RollingRestart, Scenario
+from tests.harness.random_scenarios import CRASH, broken, random_scenario
 
 SEED = 8
 MOST_RUNS = 60
@@ -42,6 +42,8 @@ class Bug:
     new: str
     strategies: tuple[str, ...]
     """Those that can show it, in turn."""
+    migrates: bool = False
+    """Only scenarios that migrate can show it: runs are those."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,14 @@ BUGS: dict[str, list[Bug]] = {
         Bug("a classic replay loses the last record", "protocol_v1.records", "    for record in records:\n        apply(image, record)\n    return image", "    for record in list(records)[:-1]:\n        apply(image, record)\n    return image", CLASSIC),
         Bug("the generation does not go up", "protocol_v1.rebalance", "    group.generation_id += 1\n", "    group.generation_id += not group.generation_id\n", CLASSIC),
         Bug("who leaves is answered, and stays", "protocol_v1.leave", "    remove_member(turn, group, member_id)\n    return Error.NONE\n", "    return Error.NONE\n", CLASSIC),
+        Bug("new members wait no longer than a session", "protocol_v1.join", "turn.restart_session(group, member, turn.config.new_member_join_timeout_ms)", "turn.restart_session(group, member)", CLASSIC),
+        Bug("sessions of those who wait end", "protocol_v1.sessions", "        if waits_for_us and not member.is_new:\n            return", "        if False:\n            return", CLASSIC),
+        Bug("nobody commits before it rejoins", "protocol_v1.offsets", "    return Error.REBALANCE_IN_PROGRESS if group.state is State.COMPLETING_REBALANCE else Error.NONE\n", "    return Error.REBALANCE_IN_PROGRESS if group.state is not State.STABLE else Error.NONE\n", CLASSIC),
+        Bug("commits are answered, and not in the log", "protocol_v1.offsets", "        turn.append(tuple(records), written)\n", "        written(turn, NONE)\n", CLASSIC),
+        Bug("loaded members have no instance ids", "protocol_v1.records", "            group_instance_id=member.group_instance_id,\n            client_id=member.client_id,\n            client_host=member.client_host,\n            session", "            group_instance_id=None,\n            client_id=member.client_id,\n            client_host=member.client_host,\n            session", STATIC),
+        Bug("who waits for the leader is forgotten when a rebalance begins", "protocol_v1.rebalance", "        reset_assignments(turn, group, Error.REBALANCE_IN_PROGRESS)\n    group.pending", "        pass\n    group.pending", CLASSIC),
+        Bug("a session's end does not end the join phase", "protocol_v1.sessions", "    if group.state is State.PREPARING_REBALANCE and group.all_joined:\n        complete_join(turn, group)\n", "    pass\n", CLASSIC),
+        Bug("a leave does not end the join phase", "protocol_v1.rebalance", "        try_complete_join(turn, group)\n    else", "        event is not Event.MEMBER_LEFT and try_complete_join(turn, group)\n    else", CLASSIC),
     ],
     "classic member and assignor": [
         Bug("no follow-up after a cooperative revocation", "protocol_v1.member_join", '            turn.request_rejoin("need to revoke partitions and re-join", Cause.REVOKED)\n', "", COOPERATIVE),
@@ -88,6 +98,36 @@ BUGS: dict[str, list[Bug]] = {
         Bug("a classic member forgets to call revoked", "protocol_v1.member_prepare", "    turn.call(callback, partitions, given_up)\n", "    given_up(turn, None)\n", EAGER),
         Bug("a cooperative member is called with all that is assigned", "protocol_v1.member_join", "    added = assigned - memory.owned\n", "    added = assigned\n", COOPERATIVE),
         Bug("a classic member keeps what it has lost", "protocol_v1.member_prepare", "        if memory.owned:\n            give_up(turn, Callback.LOST, memory.owned)\n", "        pass\n", CLASSIC),
+        Bug("cooperative members revoke all that they have", "protocol_v1.member_prepare", "    elif memory.protocol is RebalanceProtocol.EAGER:\n", "    elif True:\n", COOPERATIVE),
+        Bug("a member that polls too late does not leave", "protocol_v1.member_heartbeat", "            leave(turn, CloseOption.DEFAULT,", "            leave(turn, CloseOption.REMAIN_IN_GROUP,", CLASSIC),
+        Bug("a member that is closed does not leave", "protocol_v1.member_leave", "            leave(turn, closing.option,", "            leave(turn, CloseOption.REMAIN_IN_GROUP,", CLASSIC),
+        Bug("eager members read on while they commit", "protocol_v1.member_prepare", "            memory.pending_revocation = memory.owned\n", "            pass\n", EAGER),
+        Bug("no commit before a rebalance", "protocol_v1.member_prepare", "    if turn.config.enable_auto_commit and memory.prepare_commit is None:\n", "    if False:\n", EAGER),
+        Bug("a rebalance does not wait for the commit before it", "protocol_v1.member_prepare", "    return commit.outcome is not None\n", "    return True\n", EAGER),
+    ],
+    "migration": [
+        Bug("an upgrade forgets what members have", "protocol_v2.conversion", "        assigned=dict.fromkeys(partitions, image.generation_id),\n", "        assigned={},\n", EAGER, migrates=True),
+        Bug("upgraded members have no session", "protocol_v2.conversion", "        turn.set_timer((SESSION, group_id, member.member_id), member.session_timeout_ms)\n", "        pass\n", EAGER, migrates=True),
+        Bug("classic members are not woken", "protocol_v2.migration", "        answer = Error.REBALANCE_IN_PROGRESS\n", "", EAGER, migrates=True),
+        Bug("a classic member is given its target at once", "protocol_v2.migration", "sorted(member.current.assigned):", "sorted(group.target_of(member.member_id).partitions):", EAGER, migrates=True),
+        Bug("who leaves as a classic member is answered, and stays", "protocol_v2.migration", "        remove_members(turn, group, list(leaving.values()), Event.MEMBER_LEFT, durable)\n", "        turn.when_durable(durable)\n", EAGER, migrates=True),
+        Bug("a downgrade goes without a rebalance", "harness.both_protocols", "        if rebalance:\n            prepare", "        if False:\n            prepare", EAGER, migrates=True),
+        Bug("heartbeats of classic members do not put off their session", "protocol_v2.migration", "    turn.restart_session(group.group_id, member.member_id)\n    answer", "    answer", EAGER, migrates=True),
+        Bug("classic members are not believed what they own", "protocol_v2.migration", "        owned=owned_by_name(turn, member.current, subscription.owned),\n", "        owned=[],\n", COOPERATIVE, migrates=True),
+        Bug("an upgraded group starts over at epoch 1", "protocol_v2.conversion", "    group_id, epoch = image.group_id, image.generation_id\n", "    group_id, epoch = image.group_id, 1\n", EAGER, migrates=True),
+        Bug("who waits is not answered when its group is upgraded", "protocol_v2.conversion", "    turn.from_classic(turn.shard.classic.answer_parked(group_id, Error.REBALANCE_IN_PROGRESS, turn.now_ms))\n", "", EAGER, migrates=True),
+        Bug("SyncGroup does not end the wait for it", "protocol_v2.migration", "            turn.cancel_timer((SYNC, *key))\n", "", EAGER, migrates=True),
+        Bug("JoinGroup does not end the wait for it", "protocol_v2.migration", "            turn.cancel_timer((JOIN, *key))\n", "", EAGER, migrates=True),
+        Bug("a classic member is told the group epoch", "protocol_v2.migration", "        generation_id=current.member_epoch,\n", "        generation_id=step.group_epoch,\n", EAGER, migrates=True),
+        Bug("classic members are given a moment to join", "protocol_v2.migration", "turn.set_timer((JOIN, *key), max(0, member.metadata.rebalance_timeout_ms))", "turn.set_timer((JOIN, *key), 50)", EAGER, migrates=True),
+        Bug("a downgrade starts over at generation 0", "protocol_v2.conversion", "        generation_id=group.group_epoch,\n", "        generation_id=0,\n", EAGER, migrates=True),
+        Bug("a downgrade leaves all but one behind", "protocol_v2.conversion", "        members=tuple(\n            classic_member(turn, group, member, former.get(member.member_id, member.member_id)) for member in members\n", "        members=tuple(\n            classic_member(turn, group, member, former.get(member.member_id, member.member_id)) for member in members[:1]\n", EAGER, migrates=True),
+        Bug("commits of classic members are refused in a consumer group", "protocol_v2.offsets", "    if member.metadata.classic is None and request.version < MEMBER_EPOCH_SINCE:\n        return Error.UNSUPPORTED_VERSION\n", "    if member.metadata.classic is not None:\n        return Error.ILLEGAL_GENERATION\n", EAGER, migrates=True),
+        Bug("an upgrade erases commits", "harness.both_protocols", "        group = self.coordinator.shard.groups.pop(group_id)\n", "        group = self.coordinator.shard.groups.pop(group_id)\n        self.coordinator.shard.image.offsets.pop(group_id, None)\n", EAGER, migrates=True),
+        Bug("a classic member is not woken when what it waits for is free", "protocol_v2.migration", "        return not waits_for_others(current, group.target_of(member.member_id), group.partition_epochs)\n", "        return False\n", EAGER, migrates=True),
+        Bug("an upgrade leaves the first member behind", "protocol_v2.conversion", "        members = [upgraded_member(turn, image, member) for member in image.members]\n", "        members = [upgraded_member(turn, image, member) for member in image.members[1:]]\n", EAGER, migrates=True),
+        Bug("classic members have the session of a consumer", "protocol_v2.shard", "            timeout_ms = classic.session_timeout_ms if classic else self.setting(group_id, SESSION_TIMEOUT)\n", "            timeout_ms = self.setting(group_id, SESSION_TIMEOUT)\n", EAGER, migrates=True),
+        Bug("a group with classic members only stays a consumer group", "protocol_v2.conversion", "    return 0 < left == classic_left and may_be_classic(config, left)\n", "    return False\n", EAGER, migrates=True),
     ],
     "KIP-848 coordinator": [
         Bug("silence counts as revocation", "protocol_v2.reconciliation", "    return owned is None or any(", "    return owned is not None and any(", CONSUMER),
@@ -102,6 +142,7 @@ BUGS: dict[str, list[Bug]] = {
         Bug("KIP-848 sessions are not put off", "protocol_v2.heartbeat", "    turn.set_timer((SESSION, request.group_id, member_id), turn.setting(request.group_id, SESSION_TIMEOUT))\n", "    request.member_epoch == 0 and turn.set_timer((SESSION, request.group_id, member_id), turn.setting(request.group_id, SESSION_TIMEOUT))\n", CONSUMER),
         Bug("revocation has a deadline of a moment", "protocol_v2.progress", "max(0, self.metadata.rebalance_timeout_ms))\n", "50)\n", CONSUMER),
         Bug("who leaves a KIP-848 group is answered, and stays", "protocol_v2.heartbeat", "        remove_members(turn, group, [member], Event.MEMBER_LEFT, durable)\n", "        durable(turn, Error.NONE)\n", CONSUMER),
+        Bug("an instance id is taken from who has not left", "protocol_v2.static_members", "    if not classic and member.metadata.classic is None and not member.current.stepped_out:\n", "    if False:\n", ("consumer/uniform+static",)),
         Bug("a KIP-848 replay loses the last record", "protocol_v2.coordinator", "        records = list(records)\n", "        records = list(records)[:-1]\n", CONSUMER),
     ],
     "KIP-848 member": [
@@ -115,8 +156,16 @@ BUGS: dict[str, list[Bug]] = {
         Bug("a fenced KIP-848 member keeps what it had", "protocol_v2.member_membership", "    lose(turn, released)\n\n\ndef fail", "    released(turn, None)\n\n\ndef fail", CONSUMER),
         Bug("a KIP-848 member acknowledges before it has revoked", "protocol_v2.member_heartbeat", "        return memory.current.partitions\n    this", "        return memory.current.partitions & memory.target.partitions\n    this", CONSUMER),
     ],
+    "KIP-848 member, taking its leave": [
+        Bug("a KIP-848 member reads on while it commits", "protocol_v2.member_reconciliation", "    memory.pending_revocation = revoked\n    commit", "    commit", CONSUMER),
+        Bug("a KIP-848 member does not commit before it revokes", "protocol_v2.member_commits", "    if not config.enable_auto_commit:\n        then", "    if True:\n        then", CONSUMER),
+        Bug("close of a KIP-848 member commits nothing", "protocol_v2.member_close", "    if turn.config.enable_auto_commit:\n", "    if False:\n", CONSUMER),
+        Bug("a KIP-848 member that is closed does not leave", "protocol_v2.member_heartbeat", "    if not memory.coordinator_known or (remains and", "    if True or (remains and", CONSUMER),
+        Bug("static KIP-848 members leave for good", "protocol_v2.member_membership", "    return LEAVE_EPOCH if leaves or memory.config.group_instance_id is None else STEP_OUT_EPOCH\n", "    return LEAVE_EPOCH\n", ("consumer/uniform+static",)),
+        Bug("a KIP-848 member sends heartbeats in poll() only", "protocol_v2.member_heartbeat", "    if not memory.coordinator_known or memory.state in NOT_IN_GROUP:\n        return None\n    poll", "    if not memory.coordinator_known or memory.state in NOT_IN_GROUP or not memory.polling:\n        return None\n    poll", CONSUMER),
+    ],
     "application and log": [
-        Bug("members read from the beginning, not from the committed offset", "harness.sim.process", "        self.starts |= starts\n", "        self.starts |= dict.fromkeys(starts, 0)\n", BOTH),
+        Bug("members read from the beginning, not from the committed offset", "harness.sim.reading", "        self.starts |= starts\n", "        self.starts |= dict.fromkeys(starts, 0)\n", BOTH),
         Bug("a new coordinator does not read offsets", "harness.sim.broker", "self._obey(self.coordinator.load(self.log, self._kernel.now_ms))", "self._obey(self.coordinator.load([one for one in self.log if not isinstance(one, OffsetCommit)], self._kernel.now_ms))", BOTH),
         Bug("close commits what was never processed", "harness.sim.process", "self.tell(Close(positions=positions))", "self.tell(Close(positions={tp: offset + 9 for tp, offset in positions.items()}))", BOTH),
         Bug("commits are one record ahead of processing", "protocol_v1.member_commits", "OffsetCommitRequestPartition(tp[1], offsets[tp],", "OffsetCommitRequestPartition(tp[1], offsets[tp] + 1,", BOTH),
@@ -179,15 +228,25 @@ def function_named(module: ModuleType, name: str) -> FunctionType:
     return found
 
 
-def case(number: int, strategies: tuple[str, ...]) -> tuple[Scenario, str, int]:
-    return random_scenario(Random(f"{SEED}/{number}")), strategies[number % len(strategies)], number
+def case(number: int, strategies: tuple[str, ...], *, migrates: bool = False) -> tuple[Scenario, str, int]:
+    scenario, again = random_scenario(Random(f"{SEED}/{number}")), 0
+    while migrates and not is_migration(scenario):
+        again += 1
+        scenario = random_scenario(Random(f"{SEED}/{number}/{again}"))
+    return scenario, strategies[number % len(strategies)], number
+
+
+def is_migration(scenario: Scenario) -> bool:
+    return any(isinstance(one, RollingRestart) and one.strategy is not None for one in scenario.timeline)
 
 
 def hunt(bug: Bug) -> Found | None:
     for number in range(MOST_RUNS):
-        given = case(number, bug.strategies)
+        given = case(number, bug.strategies, migrates=bug.migrates)
         with planted(bug):
             breach = broken(*given)
+        if breach is not None and breach.invariant == CRASH:
+            raise RuntimeError(f"{bug.what}: {breach}")
         if breach is not None:
             innocent = broken(*given)
             assert innocent is None, f"this run breaks an invariant without any bug: {innocent}"

@@ -6,36 +6,13 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness.scenario.reading import parse_scenario
 from harness.sim.costs import Costs, costs
-from harness.sim.lag_curve import most_of_the_time
 from harness.sim.run import simulate
 from harness.sim.trace import Fact
 from harness.timelines import timelines
-
-FOUR = {"partitions": 4, "rate": "10/s"}
-
-
-def facts_of(*timeline: dict[str, Any], strategy: str = "classic/range", **changes: Any) -> list[Fact]:
-    scenario = {
-        "duration": "10m",
-        "topics": {"t": FOUR},
-        "members": {"c": {"count": 1, "topics": "t"}},
-        "timeline": list(timeline),
-        **changes,
-    }
-    return simulate(parse_scenario(scenario), strategy, 1).facts
-
-
-def cost(*timeline: dict[str, Any], strategy: str = "classic/range", **changes: Any) -> Costs:
-    facts = facts_of(*timeline, strategy=strategy, **changes)
-    found = costs(facts)
-    drawn_ms = sum((gap.end_ms - gap.start_ms) * (gap.last - gap.first + 1) for gap in timelines(facts).gaps)
-    assert drawn_ms == pytest.approx(found.unowned_s * 1_000)
-    return found
+from tests.harness.one_group import FOUR, cost, facts_of
 
 
 class TestToTheEnd:
@@ -45,6 +22,10 @@ class TestToTheEnd:
         found = cost({"at": "1m", "crash": "c-1"})
         assert (found.unowned_s, found.unowned_worst_s, found.unowned_longest_s) == (4 * 540, 540, 540)
         assert found.unsettled == 1
+
+    def test_what_waits_when_the_run_ends(self) -> None:
+        """10 records a second for 2.5 s."""
+        assert cost({"at": "597500ms", "crash": "c-1"}).lag_peak == 25
 
     @pytest.mark.parametrize("event", ["pause", "isolate"])
     def test_the_owner_stands_still(self, event: str) -> None:
@@ -115,13 +96,6 @@ class TestStandstill:
         crash = {"at": "5m", "crash": "c-2"}
         found = cost(pauses, crash, members={"c": {"count": 2, "topics": "t"}})
         assert found.stalled_s == pytest.approx(2 * 45 + 2 * 180, abs=10)
-
-
-def test_who_is_behind_is_so_until_it_has_caught_up_also_when_nothing_comes_any_more() -> None:
-    """120,000 records, 5 ms each."""
-    bursts = {"partitions": 4, "rate": {"steps": [{"at": "0s", "rate": "1000/s"}, {"at": "2m", "rate": "0/s"}]}}
-    found = cost(topics={"t": bursts}, members={"c": {"count": 1, "topics": "t", "record": "5ms"}}, duration="20m")
-    assert found.recover_s == pytest.approx(600, abs=10)
 
 
 @pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
@@ -209,6 +183,19 @@ def test_what_members_are_called_is_nothing_that_costs() -> None:
     assert mean("c") == pytest.approx(mean("worker"), rel=0.15)
 
 
+class TestRebalances:
+    @pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky", "consumer/uniform"])
+    def test_new_partitions_are_a_rebalance_also_for_one_who_is_alone(self, strategy: str) -> None:
+        """A KIP-848 group with one member is stable all the time: its epoch is bumped, its state stays."""
+        found = cost({"at": "2m", "add partitions": {"topic": "t", "to": 8}}, strategy=strategy)
+        assert found.rebalances == 1
+
+    def test_those_before_an_event_are_not_counted_after_it(self) -> None:
+        """All have joined when it comes, and the group goes on handing out partitions for some seconds."""
+        early = {"at": "1500ms", "pause": {"members": "c-1", "for": "10ms"}}
+        assert cost(early, strategy="consumer/uniform", members={"c": {"count": 4, "topics": "t"}}).rebalances == 0
+
+
 def test_an_event_that_changes_nothing_is_settled_at_once() -> None:
     found = cost({"at": "1m", "slow": {"members": "c-1", "factor": 2, "for": "10s"}})
     assert (found.unsettled, found.settle_worst_s) == (0, 0)
@@ -228,14 +215,6 @@ def test_nor_while_a_record_holds_an_owner_up() -> None:
     poison = [{"topic": "t", "partition": 0, "offset": 1_000, "stall": "30s"}]
     found = cost({"at": "399s", "slow": {"members": "c-1", "factor": 2, "for": "10s"}}, poison=poison)
     assert (found.unsettled, found.settle_worst_s) == (0, pytest.approx(31, abs=1))
-
-
-def test_the_time_to_recover_is_the_longest_time_behind() -> None:
-    """A pause of 30 s leaves 300 records; at twice the rate in which they come they take another 30 s."""
-    pauses = [{"at": at, "pause": {"members": "c-1", "for": lasts}} for at, lasts in (("1m", "30s"), ("5m", "10s"))]
-    found = cost(*pauses, members={"c": {"count": 1, "topics": "t", "record": "50ms"}})
-    assert found.recover_s == pytest.approx(59, abs=4)
-    assert found.behind_s == pytest.approx(59 + 19, abs=8)
 
 
 class Nothing:
@@ -394,39 +373,6 @@ class TestReadTwice:
         assert self.twice(*spans) == 40
 
 
-@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform+static"])
-def test_what_a_deploy_leaves_behind_is_seen_however_long_the_run_is(strategy: str) -> None:
-    """Four hundred points of a day are 216 s apart, and a deploy is over in less."""
-    topics = {"t": {"partitions": 12, "rate": "600/s"}}
-    group = {"topics": topics, "members": {"c": {"count": 4, "topics": "t", "record": "6ms"}}, "strategy": strategy}
-    deploy = {"at": "5m", "rolling restart": {"downtime": "20s", "gap": "10s"}}
-    short, long = cost(deploy, duration="13m", **group), cost(deploy, duration="1d", **group)
-    assert short.behind_s > 2
-    assert long.lag_peak == pytest.approx(short.lag_peak, rel=0.25)
-    assert long.behind_s == pytest.approx(short.behind_s, abs=6)
-    assert long.recover_s == pytest.approx(short.recover_s, abs=6)
-    assert long.lag_p99 < short.lag_p99
-
-
-@pytest.mark.parametrize("downtime", ["1s", "4s", "4500ms"])
-@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
-def test_a_peak_is_seen_however_short_it_is(strategy: str, downtime: str) -> None:
-    """What has come in until its only reader is back, of which it does a second's worth in a tenth of that."""
-    changes: dict[str, Any] = {"topics": {"t": {"partitions": 4, "rate": "100/s"}}, "duration": "1h"}
-    restarts = {"at": "5m", "restart": {"members": "c-1", "downtime": downtime}}
-    found = cost(restarts, strategy=strategy, members={"c": {"count": 1, "topics": "t", "record": "1ms"}}, **changes)
-    assert found.lag_peak == pytest.approx(100 * found.unowned_longest_s, abs=10)
-    assert found.behind_s == pytest.approx((found.unowned_longest_s - 1) * 1.1, abs=1)
-
-
-def test_a_group_that_never_keeps_up_is_behind_all_the_time() -> None:
-    topics = {"t": {"partitions": 4, "rate": "100/s"}}
-    found = cost(duration="1d", topics=topics, members={"c": {"count": 1, "topics": "t", "record": "20ms"}})
-    assert found.behind_s == pytest.approx(86_400, rel=0.01)
-    assert found.lag_peak == pytest.approx(86_400 * 50, rel=0.01)
-    assert found.lag_p99 == pytest.approx(86_400 * 50 * 0.99, rel=0.01)
-
-
 def test_what_is_kept_stands_still_while_a_callback_goes_on() -> None:
     """A second member is given one of three partitions: the first processes none of them while it writes down the state
     of the one that it gives up, nor, as ever, afterwards that one."""
@@ -467,33 +413,3 @@ def test_assignors_that_ask_know_the_loads_of_partitions() -> None:
     aware, sticky = (cost(grows, strategy=f"classic/{one}", **given) for one in ("load-aware", "cooperative-sticky"))
     assert aware.load_skew < sticky.load_skew
     assert cost(strategy="classic/load-aware", topics={"t": {"partitions": 4}}).unowned_s == 0
-
-
-@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
-@pytest.mark.parametrize("kind", ["pause", "isolate"])
-def test_lag_is_at_its_peak_when_a_standstill_ends(kind: str, strategy: str) -> None:
-    """Nobody is put out: sessions are longer than that."""
-    found = cost({"at": "2m", kind: {"members": "c", "for": "24700ms"}}, strategy=strategy)
-    assert found.lag_peak == pytest.approx(247, abs=2)
-
-
-def test_lag_of_most_of_the_time_is_that_of_the_curve_and_not_of_the_moments_it_was_looked_at() -> None:
-    """Three times 10 records a second wait for 20 s. In a hundredth of the time, 2 s each time, it is more than 180."""
-    pauses = [{"at": at, "pause": {"members": "c", "for": "20s"}} for at in ("2m", "4m", "6m")]
-    found = cost(*pauses, members={"c": {"count": 1, "topics": "t", "record": "1ms"}})
-    assert found.lag_p99 == pytest.approx(181, abs=3)
-
-
-@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 400)), min_size=1, max_size=9))
-def test_no_more_waits_in_99_percent_of_the_time(points: list[tuple[int, int]]) -> None:
-    waiting, lasts_ms = [list(one) for one in zip(*points, strict=True)]
-    ends = [*waiting[1:], waiting[-1]]
-    curve = sorted(
-        one + (other - one) * (ms + 0.5) / all_ms
-        for one, other, all_ms in zip(waiting, ends, lasts_ms, strict=True)
-        for ms in range(all_ms)
-    )
-    found = most_of_the_time(waiting, lasts_ms)
-    above, below = sum(value > found + 1 for value in curve), sum(value > found - 1 for value in curve)
-    assert above <= len(curve) / 100 + len(points)
-    assert not found or below >= len(curve) / 100 - len(points)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -17,8 +20,10 @@ from harness.sim.log import Log
 from harness.sim.run import simulate
 from harness.sim.sizes import offset_commit_bytes, request_bytes
 from harness.sim.trace import Fact
+from harness.wire.codec import TopicIds, to_wire
+from harness.wire.connection import encode_request
 from protocol_v1.member_commits import commit_topics
-from protocol_v1.messages import OffsetCommitRequest
+from protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest
 from protocol_v1.records import GroupTombstone, OffsetCommit, OffsetTombstone
 from tests.harness.small_scenarios import RESTART
 
@@ -99,7 +104,8 @@ def test_who_commits_after_each_batch_reads_little_twice_in_a_rolling_restart(st
 @pytest.mark.parametrize(
     ("rate", "record", "commits"),
     [
-        ("60/s", "1ms", pytest.approx(18_000, rel=0.01)),  # one a record: seen with Java's consumer
+        # One a record, as seen with Java's consumer, but for those that have waited for the group to form.
+        ("60/s", "1ms", pytest.approx(18_000 - 7 * 60, rel=0.01)),
         ("3000/s", "1ms", pytest.approx(1_800, rel=0.05)),  # who is behind does 300,000 a member, 500 at a time
     ],
 )
@@ -115,6 +121,22 @@ def test_who_commits_after_each_batch_asks_as_often_as_there_are_batches(
     )
     facts = simulate(told, "classic/range", 1, leaps=leaps, watch=Checker().feed).facts
     assert next(fact["count"]["OffsetCommit"] for fact in facts if fact["fact"] == "requests") == commits
+
+
+@pytest.mark.parametrize("leaps", [True, False])
+def test_who_is_cut_off_has_nothing_to_commit_when_it_is_back(leaps: bool) -> None:
+    """It reads nothing meanwhile, so its polls bring nothing, and are followed by no commit."""
+    cut_off = {"at": "30s", "isolate": {"members": "consumer", "for": "100s"}}
+    told = scenario(
+        topics={"orders": {"partitions": 1, "rate": "1/s"}},
+        members={"consumer": {"topics": "orders"}},
+        client={"enable.auto.commit": False},
+        timeline=[cut_off],
+        duration="140s",
+    )
+    facts = simulate(told, "classic/range", 1, leaps=leaps, watch=Checker().feed).facts
+    # One a second before, a batch or two of all that has waited, and again one a second.
+    assert next(fact["count"]["OffsetCommit"] for fact in facts if fact["fact"] == "requests") <= 30 + 5 + 10
 
 
 @pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
@@ -179,7 +201,31 @@ def test_a_commit_that_is_not_made_counts_as_many_bytes_as_one_that_is() -> None
     made = OffsetCommitRequest(
         group_id="g", generation_id_or_member_epoch=1, member_id="m-1", client_id="m", topics=commit_topics(offsets)
     )
-    assert offset_commit_bytes("m", "m-1", offsets) == request_bytes(made)
+    assert offset_commit_bytes("m", "m-1", None, "g", offsets) == request_bytes(made)
+
+
+@pytest.mark.parametrize(
+    "strategy", ["classic/cooperative-sticky", "classic/range+static", "consumer/uniform", "consumer/range+static"]
+)
+def test_requests_have_the_bytes_that_kio_writes(strategy: str) -> None:
+    """Of every request of a run, in the version that Java's consumer sends; each connection begins with a length."""
+    names = [f"topic-{'x' * n}" for n in (0, 200)]
+    topics = {name: {"partitions": partitions, "rate": "1/s"} for name, partitions in zip(names, (3, 200), strict=True)}
+    ids, kinds = TopicIds(), set()
+    for name in names:
+        ids.add(name, UUID(bytes=sha256(name.encode()).digest()[:16]))
+    members = {"größer": {"count": 3, "topics": names, "rack": "a"}}
+    told = scenario(topics=topics, members=members, timeline=[{"at": "60s", "rolling restart": {"downtime": "9s"}}])
+
+    def watch(fact: Fact) -> None:
+        if fact["fact"] == "asks":
+            request = fact["request"]
+            kinds.add(type(request))
+            written = encode_request(to_wire(request, request.latest, ids), 7, request.client_id)
+            assert request_bytes(request) == 4 + len(written), request
+
+    simulate(told, strategy, 1, messages=True, watch=watch)
+    assert {OffsetCommitRequest, OffsetFetchRequest} < kinds
 
 
 def test_of_a_log_the_last_offset_of_each_partition_is_left() -> None:
@@ -208,6 +254,81 @@ def test_a_consumer_that_is_out_for_want_of_a_poll_takes_commits_back_in_an_empt
     with pytest.raises(Broken, match=r"honest commits: consumer-1 commits orders-\d \d+ after \d+"):
         simulate(alone, "consumer/uniform", 1, watch=Checker().feed)
     simulate(alone, "classic/range", 1, watch=Checker().feed)
+
+
+def out_for_want_of_a_poll(strategy: str, record: str, lag: str = "1000/s") -> list[Fact]:
+    """Batches of 50 records, and max.poll.interval.ms is 8 s."""
+    document = {
+        "name": "behind",
+        "duration": "60s",
+        "topics": {"orders": {"partitions": 4, "rate": lag}},
+        "members": {"a": {"topics": "orders", "record": record}},
+        "client": {"max.poll.interval.ms": "8s", "max.poll.records": 50, "session.timeout.ms": "6s"},
+        "broker": {
+            "group.consumer.min.heartbeat.interval.ms": "1s",
+            "group.consumer.heartbeat.interval.ms": "1s",
+            "group.consumer.session.timeout.ms": "45s",
+        },
+    }
+    return simulate(parse_scenario(document), strategy, 1, watch=Checker().feed).facts
+
+
+def lost(facts: Sequence[Fact]) -> int:
+    return sum(fact.get("callback") == "onPartitionsLost" for fact in facts)
+
+
+def test_who_is_behind_needs_two_batches_of_kip_848_to_fit_into_max_poll_interval() -> None:
+    """As Java's consumer (Kafka 4.3.1) does: every second poll() that returns what was fetched before goes unheard."""
+    assert lost(out_for_want_of_a_poll("consumer/uniform", "90ms")) >= 3
+    assert not lost(out_for_want_of_a_poll("consumer/uniform", "70ms"))
+    assert not lost(out_for_want_of_a_poll("classic/range", "90ms"))
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+def test_a_batch_is_worked_on_to_its_end_by_who_has_been_put_out_meanwhile(strategy: str) -> None:
+    """Its records are in the application's hands, whatever the group thinks of it."""
+    facts = out_for_want_of_a_poll(strategy, "400ms")  # 20 s for 50 records
+    first = next(fact for fact in facts if fact["fact"] == "reads")
+    stopped = next(fact for fact in facts if fact["fact"] == "stops")
+    called = next(fact for fact in facts if fact.get("callback") == "onPartitionsLost")
+    assert stopped["t"] == called["t"]
+    assert stopped["t"] - first["t"] >= 20_000
+    assert sum(stopped["at"]["orders"]) >= 48
+
+
+def test_batches_of_who_falls_behind_grow_as_javas_do() -> None:
+    """Four times as much comes in as is done, and each batch is what was written during the one before last, so twice
+    the last: seen with Java's consumer were 1, 3, 4, 11, 17, 44, 68 and 176 records. The first that takes 15 s begins
+    after 15 s, the next takes 30, and that is too long. If a poll() had all that waits, it would begin after 5 s."""
+    document = {
+        "name": "slow",
+        "duration": "3m",
+        "topics": {"orders": {"partitions": 4, "rate": "40/s"}},
+        "members": {"a": {"topics": "orders", "record": "1ms"}},
+        "client": {"max.poll.interval.ms": "29s", "max.poll.records": 4_000},
+        "timeline": [{"at": "20s", "slow": {"members": "a", "factor": 100}}],
+    }
+    facts = simulate(parse_scenario(document), "classic/range", 1, watch=Checker().feed).facts
+    out = next(fact for fact in facts if fact.get("because") == "member left")
+    assert 57_000 < out["t"] - 20_000 < 61_000
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+def test_after_a_poisoned_record_the_rest_of_its_batch_is_worked_on(strategy: str) -> None:
+    """It was given to the application together with that record, which is the middle one of its batch."""
+    document = {
+        "name": "poisoned",
+        "duration": "60s",
+        "topics": {"orders": {"partitions": 1, "rate": "2000/s"}},
+        "members": {"a": {"topics": "orders", "record": "1ms"}},
+        "client": {"max.poll.interval.ms": "8s", "max.poll.records": 100, "session.timeout.ms": "6s"},
+        "poison": [{"topic": "orders", "partition": 0, "offset": 1050, "stall": "20s"}],
+    }
+    facts = simulate(parse_scenario(document), strategy, 1, watch=Checker().feed).facts
+    stalled = next(fact for fact in facts if fact.get("is") == "stalled")
+    stopped = next(fact for fact in facts if fact["fact"] == "stops")
+    assert stopped["at"]["orders"][0] == pytest.approx(1_100, abs=5)
+    assert stopped["t"] - stalled["t"] == pytest.approx(20_050, abs=5)
 
 
 def test_records_that_two_read_wait_only_once() -> None:
@@ -337,3 +458,21 @@ def test_what_was_read_of_a_topic_of_that_name_does_not_count_once_the_new_one_i
     for seed in range(3):
         told = scenario(members=members, timeline=timeline, duration="16m")
         assert costs(simulate(told, strategy, seed, watch=Checker().feed).facts).read_twice == 0
+
+
+@pytest.mark.parametrize("trouble", [{"fail over": {"down": "1s"}}, {"pause": {"members": "consumer", "for": "50s"}}])
+def test_who_does_not_wait_before_it_tries_again_still_lets_time_pass(trouble: dict[str, Any]) -> None:
+    """retry.backoff.ms may be 0: a member asked for its coordinator for ever, in one and the same millisecond."""
+    impatient = {"retry.backoff.ms": 0, "retry.backoff.max.ms": 0}
+
+    def too_long(*_: object) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(30)
+    try:
+        for strategy in ("classic/range", "consumer/uniform"):
+            run = simulate(scenario(client=impatient, timeline=[{"at": "40s", **trouble}]), strategy, 1)
+            assert run.facts[-1]["t"] == 120_000
+    finally:
+        signal.alarm(0)

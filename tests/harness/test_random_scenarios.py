@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from hashlib import sha256
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -219,6 +221,32 @@ def test_a_group_with_slow_callbacks_comes_to_rest_so_a_day_costs_what_an_hour_d
     hour = replace(small(TIMELINES["restart"]), callbacks=callbacks, topics=topics, duration_ms=3_600_000)
     day = replace(hour, duration_ms=24 * hour.duration_ms)
     assert simulate(day, strategy, 1).events < 1.5 * simulate(hour, strategy, 1).events
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "classic/cooperative-sticky+static", "consumer/uniform"])
+@pytest.mark.parametrize("client", [{}, {"enable.auto.commit": False}])
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        lambda lasts: {"isolate": {"members": ["consumer-1", "consumer-2"], "for": lasts}},
+        lambda lasts: {"pause": {"members": "consumer-1", "for": lasts}},
+        lambda lasts: {"fail over": {"down": lasts}},
+    ],
+    ids=["isolate", "pause", "fail over"],
+)
+def test_an_outage_of_a_day_costs_what_one_of_an_hour_does(
+    strategy: str, client: dict[str, Any], trouble: Callable[[str], dict[str, Any]]
+) -> None:
+    """Members that look for their coordinator several times a second for all that time, and find it in the end."""
+
+    def after(lasts: str) -> Run:
+        scenario = small([{"at": "200s", **trouble(lasts)}])
+        scenario = replace(scenario, duration_ms=26 * 3_600_000, client={**scenario.client, **client})
+        return simulate(scenario, strategy, 1, watch=Checker().feed)
+
+    hour, day = after("1h"), after("24h")
+    assert day.events < 1.5 * hour.events
+    assert [fact["quiet"] for run in (hour, day) for fact in run.facts if fact["fact"] == "end"] == [True, True]
 
 
 def timeless(fact: Fact) -> Fact:

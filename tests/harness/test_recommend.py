@@ -21,7 +21,7 @@ from tests.api.conftest import Run, run  # noqa: F401 - the fixture
 from tests.harness.small_scenarios import RESTART, write
 from tests.harness.test_compare import made_up, row
 
-EAGER, COOPERATIVE = "classic/range", "classic/cooperative-sticky"
+EAGER, COOPERATIVE, UNIFORM = "classic/range", "classic/cooperative-sticky", "consumer/uniform"
 
 
 @pytest.fixture
@@ -44,6 +44,12 @@ def test_a_difference_beyond_chance_is_clear_and_says_by_how_much(scenario: Scen
     assert advice.reasons == (f"partitions are without an owner for 21.5 s in all instead of 51.5 s with {EAGER}",)
     assert advice.difference is not None
     assert (advice.difference.low, advice.difference.high) == (30, 30)
+
+
+@pytest.mark.parametrize(("left", "said"), [(0.0, "100%"), (1.0, "over 99%"), (10.0, "99%")])
+def test_only_what_costs_nothing_costs_a_hundred_percent_less(scenario: Scenario, left: float, said: str) -> None:
+    advice = advise(scenario, {EAGER: [1000.0] * 6, COOPERATIVE: [left] * 6})
+    assert advice.summary == f"Take {COOPERATIVE}: it costs {said} less than {EAGER}, which runs now."
 
 
 def test_what_runs_now_stays_when_it_is_too_close_to_call(scenario: Scenario) -> None:
@@ -237,6 +243,9 @@ def test_librdkafka_clients_are_not_told_to_leave_a_list_that_they_cannot_have()
         (EAGER, "5m", "Even a single record takes as long."),
         (COOPERATIVE, "14ms", "only an interval (3s, heartbeat.interval.ms) after it has"),
         (COOPERATIVE, "13ms", None),
+        (UNIFORM, "300ms", "max.poll.interval.ms is 5m (a KIP-848 consumer's two batches have to fit into it"),
+        (UNIFORM, "400ms", "At most 374 records a poll"),
+        (UNIFORM, "299ms", None),
     ],
 )
 def test_batches_that_outlast_a_timeout_are_warned_of(strategy: str, record: str, said: str | None) -> None:

@@ -14,6 +14,7 @@ from harness.scenario import model
 from harness.scenario.documents import decode_document
 from harness.scenario.reading import load_scenario, parse_scenario
 from harness.scenario.timeline import late_starters
+from harness.sim.run import simulate
 
 ROOT = Path(__file__).parents[2]
 
@@ -199,6 +200,8 @@ def test_a_section_with_nothing_in_it_is_as_good_as_none() -> None:
         (topic(partitions=2_000_001), "topics.orders.partitions: must be at most 2,000,000, got 2000001"),
         (topic(rate="0/s"), "topics.orders.rate: must be above 0, got '0/s'; leave it out for a topic without records"),
         (topic(rate="-1/s"), "topics.orders.rate: '-1/s' is not a rate: say 100/s, 6000/m or 1.5k/s"),
+        (topic(rate="1e12/s"), "topics.orders.rate: must be between 0/s and 1G/s, got '1e12/s'"),
+        (topic(rate={"base": "1e12/s"}), "topics.orders.rate.base: must be between 0/s and 1G/s, got '1e12/s'"),
         (topic(rate=5), "topics.orders.rate: 5 is not a rate: say 100/s, 6000/m or 1.5k/s"),
         (topic(rate={"base": "0/s"}), "topics.orders.rate.base: must be above 0, unless there are bursts"),
         (
@@ -283,6 +286,11 @@ def test_a_section_with_nothing_in_it_is_as_good_as_none() -> None:
             "strategy: is classic/range, but the client's settings say consumer/uniform",
         ),
         (
+            scenario(strategy="classic/range+static,sticky"),
+            'strategy: +static stands once, at the end, and holds for all assignors: "classic/range+static,sticky"',
+        ),
+        (scenario(strategy="classic/range+static+static"), "strategy: +static stands once, at the end"),
+        (
             scenario(client={"group.protocol": "consumer", "partition.assignment.strategy": "range"}),
             'client["partition.assignment.strategy"]: means nothing with group.protocol=consumer, and Kafka refuses it',
         ),
@@ -307,6 +315,36 @@ def test_a_section_with_nothing_in_it_is_as_good_as_none() -> None:
 )
 def test_what_is_wrong_is_one_line_with_its_path(data: object, message: str) -> None:
     assert refusal(data).startswith(message)
+
+
+def test_names_may_count_from_zero_as_in_a_stateful_set() -> None:
+    """Who is scaled out is called pod-2 in a run: the reader said that there is no such member."""
+    pods = {"pod-0": {"topics": "orders"}, "pod-1": {"topics": "orders"}}
+    scales = {"at": "1m", "scale": {"members": "pod-0", "to": 3}}
+    good = parse_scenario(scenario(members=pods, timeline=[scales, {"at": "2m", "stop": "pod-2"}]))
+    facts = simulate(good, "classic/range", 1).facts
+    closed = [fact["member"] for fact in facts if fact["fact"] == "process" and fact["is"] == "closed"]
+    assert closed == ["pod-2"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        member(topics=None, pattern="x\n" * 9_000 + "("),
+        member(rack="x\n" * 9_000, client={"client.rack": "y"}),
+        member(instance_id="x", client={"group.instance.id": "y\n" * 9_000}),
+    ],
+)
+def test_a_value_without_end_is_still_a_line(data: object) -> None:
+    message = refusal(data)
+    assert "\n" not in message
+    assert len(message) < 200
+
+
+@pytest.mark.parametrize("word", ["x", "x y "])
+def test_a_key_without_end_is_still_a_line(word: str) -> None:
+    key = word * 100_000
+    assert refusal(topic(**{key: 1})).startswith(f'topics.orders["{key[:248]}…"]: unknown key; known here: ')
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,20 @@ def test_a_scenario_written_reads_as_the_same(scenario: Scenario) -> None:
     assert parse_scenario(json.loads(json.dumps(scenario_json(scenario)))) == scenario
 
 
+def test_a_burst_that_ends_later_than_can_be_written_reads_as_the_same() -> None:
+    """What `compare --json` saved of it could not be read any more."""
+    bursts = [{"at": "1s", "for": "3660d", "rate": "5/s"}]
+    scenario = parse_scenario(
+        {
+            "duration": "1m",
+            "topics": {"orders": {"partitions": 1, "rate": {"base": "1/s", "bursts": bursts}}},
+            "members": {"c": {"topics": "orders"}},
+        }
+    )
+    assert scenario.topics[0].rate.steps == ((0, 1.0), (1_000, 5.0))
+    assert parse_scenario(scenario_json(scenario)) == scenario
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_is_a_good_scenario_of_a_size_to_play_with(path: Path) -> None:
     scenario = load_scenario(path)

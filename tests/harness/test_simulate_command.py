@@ -327,6 +327,15 @@ def test_bad_input_is_one_line_and_exit_code_2(run: Run, tmp_path: Path, argumen
     assert ended.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", ["simulate {file} --trace {file}", "compare {file} --html {file}"])
+def test_the_input_is_not_written_over(run: Run, tmp_path: Path, command: str) -> None:  # noqa: F811
+    file = write(tmp_path)
+    before = Path(file).read_text()
+    ended = run(*command.format(file=file).split())
+    assert (ended.code, ended.err) == (2, f"rebalance-lab: {file}: cannot be written: it is the input\n")
+    assert Path(file).read_text() == before
+
+
 def test_a_scenario_without_a_strategy_asks_for_one(run: Run, tmp_path: Path) -> None:  # noqa: F811
     file = write(tmp_path, {key: value for key, value in RESTART.items() if key != "strategy"})
     ended = run("simulate", file)

@@ -168,6 +168,15 @@ def test_after_a_surge_a_family_is_as_large_as_before() -> None:
     assert len(alive_at_the_end(facts)) == 4
 
 
+@pytest.mark.parametrize("subscribes", [{"topics": "orders"}, {"pattern": "ord.*"}])
+def test_an_autoscaler_starts_the_first_when_records_wait_for_nobody(subscribes: dict[str, str]) -> None:
+    """Scale to zero: it let nobody begin, and what nobody had subscribed to was no lag, for ever and at no cost."""
+    autoscale = {"members": "c", "least": 0, "most": 2, "lag per member": 500, "every": "10s", "cooldown": 0}
+    members = {"c": {"count": 2, "record": "2ms", **subscribes}}
+    facts = facts_of([{"at": 0, "autoscale": autoscale}], members=members)
+    assert next(fact["t"] for fact in facts if fact["fact"] == "process") < 30_000
+
+
 def test_an_autoscaler_does_not_start_who_is_about_to_be_started_again() -> None:
     """Everybody fails, as two strategies that exclude each other do: one restart in ten seconds each."""
     apart = {"members": ["consumer-1"], "downtime": "5s", "gap": "5s", "strategy": "classic/cooperative-sticky"}

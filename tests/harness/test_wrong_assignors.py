@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from harness.scenario.reading import parse_scenario
 from tests.api.conftest import Run, run  # noqa: F401 - the fixture
 from tests.harness.small_scenarios import RESTART, write
 
+ROOT = Path(__file__).parents[2]
 HERE = "tests.harness.test_wrong_assignors"
 
 
@@ -41,6 +44,14 @@ class EndsIt(Nameless):
 
     def assign(self, group: Any) -> Any:
         os._exit(7)
+
+
+class Talks(Nameless):
+    name = "talks"
+
+    def assign(self, group: Any) -> Any:
+        print("aside")
+        return {sorted(group.members)[0]: {name: range(topic.partitions) for name, topic in group.topics.items()}}
 
 
 @pytest.mark.parametrize("kind", ["Exits", "Strangers"])
@@ -90,3 +101,18 @@ def test_a_static_member_killed_between_two_cooperative_rounds_leaves_partitions
     assert told.kafkas_own is not None
     assert "between the two rounds" in told.kafkas_own
     assert watched_run(scenario, "classic/cooperative-sticky", 1).broken is None
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_what_an_assignor_prints_is_no_part_of_the_answer(tmp_path: Path, jobs: str) -> None:
+    """Saved runs began with it, and could not be read again."""
+    talks = f"classic/{HERE}:Talks"
+    for arguments in (
+        ["compare", write(tmp_path), "--strategies", talks, "--seeds", "2", "--jobs", jobs],
+        ["simulate", write(tmp_path), "--strategy", talks],
+        ["assign", "examples/orders.json", "--strategy", talks],
+    ):
+        command = [sys.executable, "-m", "api.cli", *arguments, "--json"]
+        ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        assert (ended.returncode, "aside" in ended.stdout, "aside" in ended.stderr) == (0, False, True), arguments
+        assert json.loads(ended.stdout)

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError, TopicPartition
 
 from harness.live.consumer import Member
 
@@ -76,3 +77,42 @@ def runs(process: int) -> bool:
         return bool(Path(f"/proc/{process}/cmdline").read_bytes())
     except OSError:
         return False
+
+
+class Message:
+    """As librdkafka gives it out of poll() when a consumer cannot go on: its own `fatal()` says no."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+    def error(self) -> KafkaError:
+        return KafkaError(self.code, "The instance ID is still used by another member in the consumer group")
+
+
+@pytest.mark.parametrize(("code", "fails"), [(KafkaError._FATAL, True), (KafkaError._PARTITION_EOF, False)])
+def test_a_consumer_that_cannot_go_on_has_failed(code: int, fails: bool) -> None:
+    member = Member(SETUP)
+    assert not member.is_record(Message(code))
+    assert (member.failure is not None) is fails
+    member.consumer.close()
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_librdkafka_takes_a_pattern(protocol: str) -> None:
+    member = Member({**SETUP, "client": {**SETUP["client"], "group.protocol": protocol}})  # type: ignore[dict-item]
+    member.subscribe([], "orders.*|payments")
+    member.consumer.close()
+
+
+def test_what_is_revoked_is_not_read_while_the_callback_takes_its_time(capsys: pytest.CaptureFixture[str]) -> None:
+    callbacks = {"revoked_ms": 100, "revoked_ms_per_partition": 50, "assigned_ms": 0, "assigned_ms_per_partition": 0}
+    member = Member({**SETUP, "epoch_s": time.time(), "callbacks": callbacks})
+    member.positions[PLACE] = 7
+    began = time.monotonic()
+    member.on_revoke(member.consumer, [TopicPartition(*PLACE)])
+    assert time.monotonic() - began >= 0.15
+    member.consumer.close()
+    called, stopped = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert (called["fact"], called["ms"]) == ("callback", 150)
+    assert (stopped["fact"], stopped["at"]) == ("stops", {"orders": [7]})
+    assert stopped["t"] - called["t"] < 100

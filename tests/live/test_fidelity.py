@@ -89,6 +89,39 @@ def test_a_kip_848_member_may_have_one_more_batch_after_a_long_standstill() -> N
     assert case("pause", "read_twice", [4, 104, 200], 668).startswith("not explained")
 
 
+def changed(name: str, **changes: Any) -> Scenario:
+    file = next(one for one in OWN if one.stem == name)
+    return parse_scenario({**decode_document(file.read_bytes()), **changes})
+
+
+def reason(found: Scenario, strategy: str, measure: str, low: float, high: float, live: float) -> str | None:
+    return explanation(Case(scenario=found, strategy=strategy, measure=measure, low=low, high=high, live=live))
+
+
+def test_a_pattern_that_the_broker_matches_brings_about_fewer_rebalances_of_kip_848_groups() -> None:
+    created = [{"at": "15s", "create topic": {"name": "orders-eu", "partitions": 6}}]
+    by_pattern = changed("crash", members={"consumer": {"count": 3, "pattern": "orders.*"}}, timeline=created)
+    found = reason(by_pattern, "consumer/uniform", "rebalances", 4, 4, 2)
+    assert found is not None
+    assert found.startswith("pattern")
+    assert reason(by_pattern, "consumer/uniform", "rebalances", 4, 4, 5) is None
+    assert reason(by_pattern, "classic/roundrobin", "moved", 4, 4, 2) is None
+    assert reason(changed("crash", timeline=created), "consumer/uniform", "moved", 4, 4, 2) is None
+
+
+def test_librdkafka_does_not_wait_for_the_commit_of_a_deleted_topic() -> None:
+    deleted = changed(
+        "crash",
+        topics={"orders": {"partitions": 6}, "payments": {"partitions": 6}},
+        timeline=[{"at": "15s", "delete topic": "payments"}],
+    )
+    found = reason(deleted, "classic/range", "unowned_s", 60.0, 64.0, 0.4)
+    assert found is not None
+    assert found.startswith("deleted topic")
+    assert reason(deleted, "classic/range", "moved", 8, 10, 12) is None
+    assert reason(deleted, "consumer/uniform", "unowned_s", 60.0, 64.0, 0.4) is None
+
+
 def test_nothing_explains_moves() -> None:
     arguments: dict[str, Any] = {"strategy": "classic/range", "low": 4, "high": 4, "live": 5}
     for file in OWN:

@@ -225,6 +225,23 @@ def test_batches_longer_than_the_session_throw_a_cooperative_member_out(node: Cl
     assert "revoked" not in heard
 
 
+def test_kip_848_batches_longer_than_half_of_max_poll_interval_throw_a_member_out(node: Cluster, backlog: str) -> None:
+    """Every second poll() that has something to return does not tell the consumer's own thread of itself: 5 s of work
+    are too much for 8 s. A classic consumer is not put out by that."""
+    allowed = {"max_poll_interval_ms": 8_000}
+    with application(node, backlog, "half-of-the-interval", "consumer", **allowed) as alone:
+        alone.go()
+        heard = alone.until("lost")
+    assert heard.count("batch") <= 4
+    assert "onPartitionsLost" in called_in("consumer/uniform", **allowed)
+    assert "onPartitionsLost" not in called_in("classic/range", **allowed)
+
+
+def called_in(strategy: str, **client: int) -> list[str]:
+    facts = simulate(behind(strategy, [{"at": "59s", "start": "b-1"}], **client), strategy, 1).facts
+    return [fact["callback"] for fact in facts if fact["fact"] == "callback" and fact["member"] == "a-1"]
+
+
 # Deleted
 
 

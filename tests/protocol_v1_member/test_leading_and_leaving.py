@@ -24,6 +24,7 @@ from protocol_v1.effects.member import (
 )
 from protocol_v1.errors import Error
 from protocol_v1.member import Member
+from protocol_v1.member_memory import MemberTurn
 from protocol_v1.messages import (
     JoinGroupRequest,
     JoinGroupResponseMember,
@@ -309,6 +310,14 @@ def test_close_waits_for_the_answer_to_leave_group_only_so_long():
     alone.tell(Close(timeout_ms=5_000))
     assert of(Closed, alone.done()) == []
     assert of(Closed, alone.run(5_000)) == [Closed()]
+
+
+def test_close_does_not_wait_for_a_question_who_the_coordinator_is():
+    """The heartbeats forget one that may be stuck, and ask again: nobody answers the first any more."""
+    alone = Alone(enable_auto_commit=False, group_instance_id="i").stable()
+    MemberTurn(alone.memory, 0).look_up()
+    alone.tell(Close())
+    assert of(Closed, alone.done()) == [Closed()]
 
 
 def test_an_error_in_the_close_callback_is_raised_and_nobody_leaves():

@@ -11,7 +11,17 @@ from typing import Any
 import pytest
 
 from harness.conversation import MixedConversation, consumer_group
-from protocol_v1.effects.member import Callback, Cause, CloseOption, Commit, Left, RejoinNeeded, Subscribe, Unsubscribe
+from protocol_v1.effects.member import (
+    Callback,
+    Cause,
+    CloseOption,
+    Commit,
+    Left,
+    Poll,
+    RejoinNeeded,
+    Subscribe,
+    Unsubscribe,
+)
 from protocol_v1.errors import Error
 from protocol_v2.member_states import MemberState
 from protocol_v2.messages import ConsumerGroupHeartbeatRequest
@@ -317,6 +327,8 @@ def test_5_12_without_leave_a_consumer_cannot_enter_a_classic_group():
 def test_a_poll_that_comes_too_late():
     group = group_of("A", "B", max_poll_interval_ms=10_000).forget()
     group.busy("A").run(12_000)
+    assert story(group, "A") == ""  # its thread sleeps until a heartbeat is due
+    group.run(3_000)
     assert story(group, "A") == "-> Heartbeat -1 own {}; <- Heartbeat -1"
     assert group.clients["A"].owned  # not called lost before it polls
     assert group.clients["A"].member.fetchable == frozenset()
@@ -409,3 +421,32 @@ def test_a_bad_expression_is_fatal():
     raised = group.clients["A"].raised
     assert raised is not None
     assert raised.error is Error.INVALID_REGULAR_EXPRESSION
+
+
+def work_in_turns(group, every_ms, polls, *, buffered=True):
+    """A polls, is given what was fetched before, works on it, and polls again."""
+    for _ in range(polls):
+        client = group.clients["A"]
+        group.tell(client, Poll(group.positions(client), buffered=buffered))
+        group.busy("A").run(every_ms)
+    return [fact.cause for fact in group.clients["A"].facts if isinstance(fact, Left)]
+
+
+def test_every_second_poll_is_not_heard_while_records_wait_so_two_batches_are_to_fit_into_max_poll_interval():
+    """Kafka 4.3.1, seen with its consumer: batches of 4.5 s and a max.poll.interval.ms of 8 s put it out again and
+    again."""
+    settings = {"max_poll_interval_ms": 8_000}
+    broker = {"group.consumer.heartbeat.interval.ms": 1_000, "group.consumer.min.heartbeat.interval.ms": 1_000}
+    assert work_in_turns(group_of("A", "B", properties=broker, **settings), 3_500, 8) == []
+    assert work_in_turns(group_of("A", "B", properties=broker, **settings), 4_500, 3) == [Cause.POLL_INTERVAL]
+    assert work_in_turns(group_of("A", "B", properties=broker, **settings), 7_500, 8, buffered=False) == []
+    assert work_in_turns(group_of("A", "B", properties=broker, quirks_of_java=False, **settings), 7_500, 8) == []
+
+
+def test_a_poll_in_which_the_application_is_called_goes_round_again_and_is_heard():
+    group = group_of("A", "B", max_poll_interval_ms=10_000)
+    group.busy("A").run(20_000).forget()
+    client = group.clients["A"]
+    group.tell(client, Poll(group.positions(client), buffered=True))
+    group.settle().run(20)
+    assert story(group, "A").startswith("onPartitionsLost(t-0 t-1); " + JOIN)

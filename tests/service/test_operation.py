@@ -17,8 +17,9 @@ import httpx
 import pytest
 
 from api.service.auth import Bucket, Guard, new_token
+from api.service.pool import Pool, Question
 from api.service.problems import Problem
-from api.service.settings import Token, read_settings
+from api.service.settings import Limits, Token, read_settings
 from assignors.json_contract import ContractError
 from tests.api.conftest import Run, run  # noqa: F401 - a fixture
 from tests.service.conftest import GROUP, HEAVY, SCENARIO, TOKEN, Running, start
@@ -173,6 +174,40 @@ def test_all_processes_killed_at_once_come_back(running: Running, client: httpx.
         os.kill(pid, signal.SIGKILL)
     answers = [client.post("/v1/assign", json={**REQUEST, "strategy": name}) for name in ("range", "sticky")]
     assert [one.status_code for one in answers] == [200, 200]
+
+
+def test_it_is_ready_while_its_only_process_for_long_work_is_replaced(running: Running, client: httpx.Client) -> None:
+    """Cancelling kills that process: whoever balances load by /readyz must not take the service out for it."""
+    for seed in range(20, 25):
+        job = client.post(f"/v1/simulations?seed={seed}", json=HEAVY).json()
+        wait_for(lambda job=job: client.get(job["links"]["self"]).json()["state"] == "running")
+        client.delete(job["links"]["self"])
+        assert [client.get("/readyz").status_code for _ in range(10)] == [200] * 10
+
+
+def test_a_pool_that_gets_no_new_process_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def live_through_it() -> list[bool]:
+        pool = Pool("one", 1, Limits(), waiting=1, niceness=0)
+        seen = [pool.ready]
+        await pool.start()
+        try:
+            seen.append(pool.ready)
+            with monkeypatch.context() as broken:
+                broken.setattr(pool, "_add", no_memory)
+                for worker in list(pool.workers):
+                    worker.process.kill()
+                asked = asyncio.create_task(pool.run(Question("assign", json.dumps(REQUEST).encode()), time_s=10))
+                await asyncio.sleep(0.1)
+                seen.append(pool.ready)
+            await asked
+            return [*seen, pool.ready]
+        finally:
+            await pool.stop()
+
+    async def no_memory() -> None:
+        raise OSError("Cannot allocate memory")
+
+    assert asyncio.run(live_through_it()) == [False, True, False, True]
 
 
 def restarts(client: httpx.Client) -> float:

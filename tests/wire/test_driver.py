@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from assignors.strategies import parse_strategy
 from harness.wire.broker_setup import ensure_topics
+from harness.wire.driver import WireMember
 from harness.wire.live_members import Change, Consumer, GroupPlan, enter
 from harness.wire.server import serve
 from tests.wire.test_record_command import rebalance_lab
@@ -124,3 +125,26 @@ def test_what_cannot_run_is_one_line_and_exit_code_2(broker, assignor, topics, m
     told = rebalance_lab("live", *arguments)
     assert told.returncode == 2
     assert message in told.stderr
+
+
+def test_a_fetch_that_ends_after_close_is_not_polled_for():
+    """The machine refuses poll() after close(), as Java's consumer does, and the member ended with that."""
+
+    class Told:
+        owned = fetchable = frozenset()
+        events: list[object]
+
+        def handle(self, event, now_ms):
+            self.events.append(event)
+            return []
+
+    async def close_and_poll() -> list[str]:
+        machine = Told()
+        machine.events = []
+        member = WireMember(machine, None, "g", None)
+        member.poll()
+        member.close()
+        member.poll()
+        return [type(event).__name__ for event in machine.events]
+
+    assert asyncio.run(close_and_poll()) == ["Poll", "Close"]

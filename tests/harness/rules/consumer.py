@@ -1,13 +1,15 @@
 """What a KIP-848 coordinator says must agree with what it has said before.
 
 members only    heartbeats and commits are accepted only of who has joined and is not out since, and of epochs that it
-                was told of; who has left has no session any more; commits of nobody's member only while the group is
-                empty
+                was told of, commits in older ones only of what it has; who has left has no session any more; commits of
+                nobody's member only while the group is empty; nobody takes the place of a static member that is in it
+members heard   and in their last epoch none is refused, nor in the one before if they have not heard of it
 epochs go up    a member's epoch does, from answer to answer, and not while it has to give something up that it has not
                 yet said to have given up
 released first  a partition is given to one member only when the last to have it has said that it no longer has, or is
                 out
-sessions        nobody's session ends while it is heard, nor its time to give up before it is over
+sessions        nobody's session ends while it is heard, nor its time to give up before it is over; and who is well is
+                heard, or leaves: a static member for a while only, since nobody asks it to close otherwise
 
 Given      every heartbeat and commit with its answer, as the coordinator's broker has them; timers that fire
 Order      answers leave in the order in which requests came, so what was answered before is what was decided before
@@ -27,6 +29,7 @@ from protocol_v1.errors import Error
 from protocol_v1.messages import OffsetCommitRequest, OffsetCommitResponse, Request, Response
 from protocol_v2.messages import (
     JOIN_EPOCH,
+    LEAVE_EPOCH,
     STEP_OUT_EPOCH,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -34,9 +37,11 @@ from protocol_v2.messages import (
 )
 from protocol_v2.shard import REBALANCE, SESSION
 from protocol_v2.states import GroupState
+from tests.harness.rules.health import Health, Life
 
 NONE = Error.NONE
 NOBODY = frozenset((None, GroupState.EMPTY.value, GroupState.DEAD.value))
+STRANGER = (Error.UNKNOWN_MEMBER_ID, Error.FENCED_MEMBER_EPOCH, Error.FENCED_INSTANCE_ID)
 LOG_MS = 1_000
 """An answer waits for the log, and the timer that it speaks of does not."""
 
@@ -53,10 +58,18 @@ class Seat:
     interval_ms: int = 0
     rebalance_ms: int = 0
     gives_up_since_ms: int | None = None
+    unheard_epoch: int | None = None
+    """What it was told before the last answer, if that brought another one."""
+    life: Life = ("", -1)
+    refused: bool = False
+    """Or about to be, as far as is known: it may not be in the group any more."""
+    misled_by: int = -1
+    """The request whose twin was refused before it was accepted itself: it believes what it hears first."""
 
 
 class ConsumerRules:
-    def __init__(self) -> None:
+    def __init__(self, health: Health) -> None:
+        self.health = health
         self.state: str | None = None
         self.seats: dict[str, Seat] = {}
         self.instances: dict[str, str] = {}
@@ -74,16 +87,25 @@ class ConsumerRules:
     def asks(self, request: Request, now_ms: int) -> None:
         match request:
             case ConsumerGroupHeartbeatRequest():
+                if request.instance_id is not None and request.member_epoch == LEAVE_EPOCH:
+                    raise Broken("sessions", f"{request.member_id} is static, and leaves for good", now_ms)
                 joins = request.member_epoch <= JOIN_EPOCH
                 self.asked[id(request)] = request, joins or self.is_current(request.member_id, request.member_epoch)
             case OffsetCommitRequest():
                 epoch = request.generation_id_or_member_epoch
                 allowed = self.state in NOBODY if epoch < 0 else False
-                self.asked[id(request)] = request, allowed or self.is_current(request.member_id, epoch)
+                self.asked[id(request)] = request, allowed or self.may_commit(request, epoch)
 
     def is_current(self, member_id: str, epoch: int) -> bool:
         seat = self.seats.get(member_id)
         return seat is not None and 0 <= epoch <= seat.epoch and self.gone.get(member_id) != self.life
+
+    def may_commit(self, request: OffsetCommitRequest, epoch: int) -> bool:
+        if not self.is_current(request.member_id, epoch):
+            return False
+        seat = self.seats[request.member_id]
+        named = {(topic.name, one.partition_index) for topic in request.topics for one in topic.partitions}
+        return epoch == seat.epoch or all(tp in seat.has or tp[0] in self.deleted for tp in named)
 
     def answers(self, request: Request, response: Response, now_ms: int) -> None:
         _, expected = self.asked.pop(id(request), (None, True))
@@ -91,6 +113,8 @@ class ConsumerRules:
             case ConsumerGroupHeartbeatRequest(), ConsumerGroupHeartbeatResponse(error_code=Error.NONE):
                 self.check(expected, "a heartbeat", request.member_id, request.member_epoch, now_ms)
                 self.on_heartbeat(request, response, now_ms)
+            case ConsumerGroupHeartbeatRequest(), ConsumerGroupHeartbeatResponse():
+                self.check_refused(request, response.error_code, now_ms)
             case OffsetCommitRequest(), OffsetCommitResponse():
                 if any(one.error_code is NONE for topic in response.topics for one in topic.partitions):
                     epoch = request.generation_id_or_member_epoch
@@ -103,6 +127,24 @@ class ConsumerRules:
             out = " and is out" if self.gone.get(member_id) == self.life else ""
             raise Broken("members only", f"{what} of {member_id} in epoch {epoch} is accepted: {known}{out}", now_ms)
 
+    def check_refused(self, request: ConsumerGroupHeartbeatRequest, error: Error, now_ms: int) -> None:
+        member_id = request.member_id
+        seat = self.seats.get(member_id)
+        twin = any(
+            one.member_id == member_id for one, _ in self.asked.values() if not isinstance(one, OffsetCommitRequest)
+        )
+        if seat is not None and error in STRANGER and twin:
+            seat.misled_by = request.correlation_id
+        if seat is None or error not in STRANGER or twin:
+            return  # what is decided of its twin is answered when it is in the log, and a refusal at once
+        known, seat.refused = not seat.refused, True
+        unheard = request.member_epoch == seat.unheard_epoch and request.topic_partitions is not None
+        unheard = unheard and seat.given.issuperset(self.named(request.topic_partitions or ()))
+        known = known and member_id not in self.gone and request.member_epoch > 0
+        if known and (unheard or request.member_epoch == seat.epoch):
+            message = f"{member_id} is in epoch {seat.epoch}, and refused in {request.member_epoch}: {error.name}"
+            raise Broken("members heard", message, now_ms)
+
     def on_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, response: ConsumerGroupHeartbeatResponse, now_ms: int
     ) -> None:
@@ -112,11 +154,13 @@ class ConsumerRules:
             return
         seat = self.seats.setdefault(member_id, Seat())
         if request.member_epoch == JOIN_EPOCH:
-            self.on_join(request, member_id, seat)
+            self.on_join(request, member_id, seat, now_ms)
         seat.heard_ms, seat.interval_ms = now_ms, response.heartbeat_interval_ms
+        seat.life, seat.refused = self.health.life_of(request.client_id), request.correlation_id == seat.misled_by
         if request.rebalance_timeout_ms >= 0:
             seat.rebalance_ms = request.rebalance_timeout_ms
         before, seat.epoch = seat.epoch, response.member_epoch
+        seat.unheard_epoch = before if before < seat.epoch else None
         if seat.epoch < before:
             raise Broken("epochs go up", f"{member_id} is told epoch {seat.epoch} after {before}", now_ms)
         if response.assignment is not None:
@@ -136,7 +180,7 @@ class ConsumerRules:
             if seat.gives_up_since_ms is None:
                 seat.gives_up_since_ms = now_ms
 
-    def on_join(self, request: ConsumerGroupHeartbeatRequest, member_id: str, seat: Seat) -> None:
+    def on_join(self, request: ConsumerGroupHeartbeatRequest, member_id: str, seat: Seat, now_ms: int) -> None:
         self.left.discard(member_id)
         if self.gone.pop(member_id, None) is not None:
             seat.epoch = JOIN_EPOCH
@@ -144,7 +188,13 @@ class ConsumerRules:
             former = self.instances.get(request.instance_id, member_id)
             self.instances[request.instance_id] = member_id
             if former != member_id:
+                if former not in self.gone and not self.may_be_replaced(former):
+                    raise Broken("members only", f"{member_id} takes the place of {former}, which is in it", now_ms)
                 self.out(former)
+
+    def may_be_replaced(self, member_id: str) -> bool:
+        """Where it is, and has not left."""
+        return False
 
     def on_leave(self, member_id: str, *, stays: bool) -> None:
         """Who steps out for a while keeps what it was given, but not what it was to give up."""
@@ -199,6 +249,9 @@ class ConsumerRules:
         if kind == SESSION and now_ms - seat.heard_ms < seat.interval_ms:
             message = f"{member_id} expires {now_ms - seat.heard_ms} ms after it was heard"
             raise Broken("sessions", message, now_ms)
+        if kind == SESSION and not seat.refused and self.health.is_well(seat.life, seat.heard_ms):
+            message = f"{member_id}, whose process is well or was closed, is silent for {now_ms - seat.heard_ms} ms"
+            raise Broken("sessions", message, now_ms)
         since_ms = seat.gives_up_since_ms
         if kind == REBALANCE and since_ms is not None and now_ms - since_ms + LOG_MS < seat.rebalance_ms:
             message = f"{member_id} is given {now_ms - since_ms} ms of {seat.rebalance_ms} to give up what it has"
@@ -207,6 +260,7 @@ class ConsumerRules:
             self.out(member_id)
         else:
             self.hold(member_id, seat, set())
+            seat.refused = True  # or not: what it was to give up may be of a topic that is gone
 
     def on_group(self, fact: Fact) -> None:
         self.state = fact["state"]
