@@ -85,6 +85,7 @@ class JvmCluster(NodesCluster):
         super().__init__(f"{HOST}:{port}" for port in ports)
         self.kafka_version = version
         self._folder = RunFolder("jvm")
+        self.run_id = self._folder.path.name
         self._processes: dict[int, KeptProcess] = {}
         self._java = [java, *JVM_FLAGS, "-cp", os.pathsep.join(map(str, jars))]
         self._write_files(ports, properties)

@@ -202,6 +202,7 @@ def test_closing_leaves_nothing_and_can_be_repeated(cluster):
 
 
 def found(cluster):
+    """Of this cluster: this process may hold others for other tests."""
     if cluster.provider == "testcontainers":
         return leftovers.containers_and_networks(cluster.run_id)
-    return leftovers.processes("jvm") + leftovers.folders("jvm")
+    return leftovers.of_run(cluster.run_id) if cluster.provider == "jvm" else []
