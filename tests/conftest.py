@@ -1,5 +1,5 @@
-"""For all tests: Hypothesis profiles; an order that keeps all workers busy; at the end the tables that tests leave, and
-what did not run and why."""
+"""For all tests: Hypothesis profiles; an order that keeps all workers busy; at the end the tables that tests leave, what
+had to be run twice, and what did not run and why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,16 @@ LONGEST_FIRST = ("tests/testing/test_zoo", "tests/service/test_openapi", "tests/
 """A test of a minute that is begun last leaves the other workers with nothing to do."""
 
 
+REAL = ("tests/brokers/", "tests/live/", "tests/wire/")
+"""Other people's processes, with timeouts of their own, on a machine that other tests keep busy: what fails there by
+chance passes the second time, and both are told."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(REAL):
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
     def turn(item: pytest.Item) -> int:
         return next((n for n, start in enumerate(LONGEST_FIRST) if item.nodeid.startswith(start)), len(LONGEST_FIRST))
 
@@ -30,6 +39,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     print_tables(terminalreporter)
+    print_reruns(terminalreporter)
     print_skips(terminalreporter)
 
 
@@ -40,6 +50,13 @@ def print_tables(terminalreporter: Any) -> None:
             if name.startswith("table: ") and report.when == "call":
                 terminalreporter.section(name.removeprefix("table: "))
                 terminalreporter.write_line(text)
+
+
+def print_reruns(terminalreporter: Any) -> None:
+    """Nothing is run again in silence."""
+    for report in terminalreporter.stats.get("rerun", []):
+        terminalreporter.section(f"failed at first, and was run again: {report.nodeid}")
+        terminalreporter.write_line(report.longreprtext)
 
 
 def print_skips(terminalreporter: Any) -> None:
