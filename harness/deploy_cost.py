@@ -3,7 +3,7 @@
 Given      how many partitions and consumers, what comes in and what one consumer does, in any unit per second
 Returns    DeployCost for a strategy: standstill, what piles up meanwhile, what changes hands or is read twice
 Assumed    one consumer after the other, down for `downtime_ms` and the next GAP_MS after it is back; default settings;
-           a poll takes at most a second's work; of every figure the median of a few runs. `assumed` says so to the
+           a poll takes at most a second's work; of every figure the mean of a few runs. `assumed` says so to the
            reader.
 Scaled     more than MOST_CONSUMERS, or more partitions each than MOST_PARTITIONS, are not run: a smaller group that is
            as busy is, and its costs are carried on by what is known of them. Where each restart stops everybody (an
@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from statistics import fmean
 from typing import Any
 
 from assignors.interface import RebalanceProtocol, supported_protocols_of
 from assignors.strategies import load_assignor
-from harness.intervals import median
 from harness.runs import sample
 from harness.scenario.model import MemberSpec, Rate, RollingRestart, Scenario, TopicSpec
 from harness.scenario.strategy_lists import parse_strategies
@@ -69,7 +69,7 @@ class DeployCost:
 def assumed(downtime_ms: int) -> str:
     return (
         f"simulated: one consumer after the other, {downtime_ms / 1000:g} s down, the next {GAP_MS / 1000:g} s after "
-        "it is back; default settings; polls of at most a second's work; the middle of five runs"
+        "it is back; default settings; polls of at most a second's work; the mean of five runs"
     )
 
 
@@ -91,7 +91,7 @@ def deploy_cost(strategy: str, group: SizedGroup, downtime_ms: int) -> DeployCos
             busy = group.demand / group.partitions * partitions / consumers
     rate = min(max(group.per_consumer, RECORDS_PER_S[0]), RECORDS_PER_S[1])
     demand = consumers * busy * rate / group.per_consumer
-    row = middle(rolling_deploy(partitions, consumers, demand, rate, downtime_ms), strategy)
+    row = mean_row(rolling_deploy(partitions, consumers, demand, rate, downtime_ms), strategy)
     more, part, records = group.consumers / consumers, group.partitions / partitions, group.demand / demand
     everybody = stops_everybody(strategy, downtime_ms)
     most_move = row["moved"] > partitions * consumers * MOST_OF_THEM
@@ -109,15 +109,16 @@ def deploy_cost(strategy: str, group: SizedGroup, downtime_ms: int) -> DeployCos
     )
 
 
-def middle(scenario: Scenario, strategy: str) -> Row:
-    """The median of each figure."""
+def mean_row(scenario: Scenario, strategy: str) -> Row:
+    """The mean of each figure: runs with good and with bad luck may lie far apart, and the middle of a few jumps from
+    the ones to the others."""
     rows = []
     for seed in SEEDS:
         run = sample(scenario, strategy, seed)
         if run.costs is None:
             raise ValueError(f"{strategy}: {run.broken}")
         rows.append(run.costs)
-    return {name: median([row[name] for row in rows]) for name in rows[0]}
+    return {name: fmean(row[name] for row in rows) for name in rows[0]}
 
 
 def caught_up_s(group: SizedGroup, waiting: float, longest_s: float) -> float | None:

@@ -54,11 +54,10 @@ class Constants:
 
     append_ms: int = 2
     """Until a record of the coordinator is durable."""
-    heartbeat_look_ms: int = 100
-    """A classic Java consumer's heartbeat thread looks at the clock only so often (retry.backoff.ms): every heartbeat
-    is late by up to that, and members that began together drift apart. Too much, as is known by now: the looks count
-    from the last heartbeat and poll() wakes the thread, so that Java's are late by milliseconds. With 10 here an eager
-    group costs less; the published table is to be swept anew with it."""
+    heartbeat_look_ms: int = 10
+    """How late a classic Java consumer's heartbeats are at the most, so that members that began together drift apart.
+    Its heartbeat thread looks at the clock only every retry.backoff.ms, but counts from the last heartbeat, and poll()
+    wakes it: `python -m tests.live.java_heartbeats` shows by how much they are late."""
     start_ms: int = 0
     """From when a process is started until its consumer polls for the first time, at the least."""
     start_spread_ms: int = 1_000

@@ -287,7 +287,7 @@ def test_who_is_called_back_about_its_loss_does_not_read() -> None:
     facts = simulate(scenario, strategy, 51, watch=checker.feed).facts
     assert any(fact["fact"] == "removed" for fact in facts)
     with pytest.raises(Broken, match="one owner") as broken:  # it is still in onPartitionsRevoked
-        simulate(scenario, strategy, 32, watch=Checker().feed)
+        simulate(scenario, strategy, 9, watch=Checker().feed)
     told = kafkas_own(scenario, strategy, broken.value)
     assert told is not None
     assert "still to revoke" in told

@@ -1,0 +1,84 @@
+"""How late the heartbeats of Java's consumers are: what `Constants.heartbeat_look_ms` says of classic ones.
+
+Given      a consumer that waits for records, or one that works for seconds on every batch, on our own server
+Measured   by how much more than heartbeat.interval.ms lies between two heartbeats, where they arrive
+
+python -m tests.live.java_heartbeats
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from statistics import fmean, median
+from typing import Any
+
+from confluent_kafka import Producer
+
+from protocol_v1.messages import HeartbeatRequest
+from protocol_v2.messages import ConsumerGroupHeartbeatRequest
+from tests.live.java_application import application
+from tests.wire.serving import serving
+
+BEGIN = 2
+"""Heartbeats that are not looked at: those that bring a member into its group."""
+TOPIC, PARTITIONS = "orders", 4
+RECORDS, RECORD_MS = 500, 5
+"""Of a batch: two seconds and a half."""
+
+
+def late_ms(protocol: str, heartbeats: int, interval_ms: int, *, works: bool) -> list[float]:
+    """How late each of so many heartbeats of one consumer was."""
+    settings = {} if protocol == "consumer" else {"heartbeat_interval_ms": interval_ms}
+    at_ms: list[float] = []
+    enough = threading.Event()
+    with serving({TOPIC: PARTITIONS}, {"group.consumer.heartbeat.interval.ms": interval_ms}) as server:
+        answer = server.coordinator.handle
+
+        async def watched(request: Any) -> Any:
+            if isinstance(request, (HeartbeatRequest, ConsumerGroupHeartbeatRequest)):
+                at_ms.append(time.monotonic() * 1_000)
+                if len(at_ms) > BEGIN + heartbeats:
+                    enough.set()
+            return await answer(request)
+
+        server.coordinator.handle = watched  # type: ignore[method-assign]
+        work = (RECORDS, RECORD_MS) if works else (RECORDS, 0)
+        with application(server.bootstrap, TOPIC, "group", protocol, *work, **settings) as consumer:
+            consumer.go()
+            consumer.until("assigned")
+            with records(server.bootstrap if works else None):
+                assert enough.wait(10 + 2 * heartbeats * interval_ms / 1_000), f"only {len(at_ms)} heartbeats came"
+    return [after - before - interval_ms for before, after in pairwise(at_ms[BEGIN : BEGIN + heartbeats + 1])]
+
+
+@contextmanager
+def records(bootstrap: str | None) -> Iterator[None]:
+    """More than it can work off, if it is to work."""
+    if bootstrap is None:
+        yield
+        return
+    producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
+    for number in range(20 * RECORDS):
+        producer.produce(TOPIC, b"", partition=number % PARTITIONS)
+    assert producer.flush(30) == 0
+    yield
+
+
+def main() -> None:
+    print(f"{'protocol':<10} {'it':<6} {'every':>9} {'heartbeats':>11}   late: mean, median, worst")
+    for protocol in ("RangeAssignor", "consumer"):
+        for works in (False, True):
+            for interval_ms in (1_000, 3_000):
+                late = late_ms(protocol, 24_000 // interval_ms, interval_ms, works=works)
+                figures = f"{fmean(late):8.1f} ms {median(late):6.1f} ms {max(late):6.1f} ms"
+                named = "consumer" if protocol == "consumer" else "classic"
+                it = "works" if works else "waits"
+                print(f"{named:<10} {it:<6} {interval_ms:>6} ms {len(late):>11} {figures}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
