@@ -152,6 +152,14 @@ def test_a_group_without_consumers_is_a_classic_one(leaves: bool) -> None:
         group.heartbeat("a", 3, IN_PROGRESS)
 
 
+def test_a_group_without_anybody_may_stay_a_consumer_group() -> None:
+    group = Migrating()
+    group.upgrade()
+    group.leave("a")
+    group.beat("b", -1, -1)
+    group.heartbeat("a", 3, Error.UNKNOWN_MEMBER_ID)
+
+
 @pytest.mark.parametrize("error", [Error.NONE, Error.UNKNOWN_MEMBER_ID])
 def test_a_classic_member_may_join_again_and_commit(error: Error) -> None:
     for asks in (lambda group: group.rejoin("a", 4, error), lambda group: group.commit("a", 3, error)):

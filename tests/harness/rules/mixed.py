@@ -127,7 +127,10 @@ class MixedRules(ConsumerRules):
                 super().asks(request, now_ms)
 
     def check_consumers_left(self, member_id: str, now_ms: int) -> None:
-        """The last to go takes the group's protocol with it. Of who was out before a fail-over nothing is certain."""
+        """The last to go takes the group's protocol with it, if it leaves anybody behind. Of who was out before a
+        fail-over nothing is certain."""
+        if self.gone.get(member_id) == self.life:
+            return
         consumers = [one for one, seat in self.seats.items() if not isinstance(seat, ClassicSeat)]
         joins = any(isinstance(one, ConsumerGroupHeartbeatRequest) for one, _ in self.asked.values())
         static = not set(consumers).isdisjoint(self.instances.values())  # who has stepped out is in it
