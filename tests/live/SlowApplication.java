@@ -6,16 +6,23 @@ import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /** BOOTSTRAP TOPIC[,TOPIC...] GROUP PROTOCOL RECORDS MS [SETTING=VALUE ...]: works off batches of so many records, each in so many
  *  milliseconds, and tells, a line each, of every batch and every callback as it begins. It begins itself once it has
- *  said that it is ready and something was written to its standard input, and ends when that is closed. */
+ *  said that it is ready and something was written to its standard input. A c there closes its consumer; and when standard
+ *  input is closed, it ends at once. */
 public class SlowApplication {
     /** Whoever started this may be gone without having stopped it. */
-    private static void endWithInput() {
+    private static void obey(KafkaConsumer<byte[], byte[]> consumer) {
         try {
-            while (System.in.read() >= 0) { }
+            int order;
+            while ((order = System.in.read()) >= 0) {
+                if (order == 'c') {
+                    consumer.wakeup();
+                }
+            }
         } catch (java.io.IOException gone) {
             // as good as closed
         }
@@ -42,7 +49,7 @@ public class SlowApplication {
         try (var consumer = new KafkaConsumer<byte[], byte[]>(settings, bytes, bytes)) {
             System.out.println("ready");
             System.in.read();
-            Thread orders = new Thread(SlowApplication::endWithInput);
+            Thread orders = new Thread(() -> obey(consumer));
             orders.setDaemon(true);
             orders.start();
             consumer.subscribe(List.of(given[1].split(",")), new ConsumerRebalanceListener() {
@@ -70,6 +77,8 @@ public class SlowApplication {
                     Thread.sleep(batch.count() * Long.parseLong(given[5]));
                 }
             }
+        } catch (WakeupException ordered) {
+            System.out.println("closed");
         }
     }
 }

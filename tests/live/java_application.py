@@ -30,7 +30,14 @@ class Application(Queue[str]):
 
     def go(self) -> None:
         assert self.get(timeout=PATIENCE_S) == "ready"
-        self.orders.write("\n")
+        self.order("\n")
+
+    def close(self) -> None:
+        """Its consumer, which leaves its group."""
+        self.order("c")
+
+    def order(self, what: str) -> None:
+        self.orders.write(what)
         self.orders.flush()
 
     def until(self, wanted: str) -> list[str]:

@@ -1,23 +1,88 @@
-"""Java's heartbeats come when they are due: members that began together notice a rebalance together."""
+"""Java's heartbeats come when they are due, so that members of a classic group, which began together, hear of a
+rebalance together; as in the simulation."""
 
 from __future__ import annotations
 
+import threading
+import time
+from contextlib import ExitStack
 from statistics import median
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
+from harness.brokers import Cluster
+from harness.scenario.reading import parse_scenario
+from harness.sim.run import simulate
 from harness.sim.world import Constants
 from tests.conformance import java_oracle
+from tests.live.java_application import Application, application
 from tests.live.java_heartbeats import late_ms
 
 LOOK_MS = 100
 """retry.backoff.ms, after which a heartbeat thread looks at the clock again: looks without regard to the last heartbeat
 would be late by half of that."""
+MEMBERS, HEARTBEAT_MS = 4, 3_000
+
+
+@pytest.fixture(autouse=True)
+def java() -> None:
+    if reason := java_oracle.why_not():
+        pytest.skip(reason)
 
 
 @pytest.mark.parametrize("works", [False, True], ids=["waits", "works"])
 def test_a_classic_consumers_heartbeats_are_late_by_milliseconds(works: bool) -> None:
-    if reason := java_oracle.why_not():
-        pytest.skip(reason)
     assert Constants().heartbeat_look_ms < LOOK_MS / 2
     assert median(late_ms("RangeAssignor", 9, 500, works=works)) < LOOK_MS / 2
+
+
+def test_an_eager_group_stops_as_one(node: Cluster) -> None:
+    """Whoever is the first to hear of a rebalance could hear of it a heartbeat before the last one does."""
+    seen = seconds_apart(node)
+    scenario = parse_scenario(
+        {
+            "duration": "2m",
+            "topics": {"in-step": {"partitions": MEMBERS}},
+            "members": {"a": {"count": MEMBERS, "topics": "in-step"}},
+            "timeline": [{"at": "61s", "stop": "a-1"}],
+        }
+    )
+    facts = simulate(scenario, "classic/range", 1).facts
+    revoked_ms = [
+        fact["t"]
+        for fact in facts
+        if fact.get("callback") == "onPartitionsRevoked" and fact["t"] > 61_000 and fact["member"] != "a-1"
+    ]
+    assert len(revoked_ms) == MEMBERS - 1
+    foretold = (revoked_ms[-1] - revoked_ms[0]) / 1_000
+    assert foretold < HEARTBEAT_MS / 10_000
+    assert seen == pytest.approx(foretold, abs=HEARTBEAT_MS / 6_000)
+
+
+def seconds_apart(cluster: Cluster) -> float:
+    """From the first revocation to the last, where one of Java's consumers leaves its group."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    for made in admin.create_topics([NewTopic("in-step", MEMBERS, 1)]).values():
+        made.result()
+    given = cluster.bootstrap, "in-step", "in-step", "RangeAssignor"
+    with ExitStack() as stack:
+        members = [stack.enter_context(application(*given, heartbeat_interval_ms=HEARTBEAT_MS)) for _ in range(MEMBERS)]
+        for number, member in enumerate(members):
+            member.go()
+            for one in members[: number + 1]:  # this rebalance is over before the next
+                one.until("assigned")
+        time.sleep(1.5 * HEARTBEAT_MS / 1_000)
+        heard_s: list[float] = []
+
+        def listen(one: Application) -> None:
+            one.until("revoked")
+            heard_s.append(time.monotonic())
+
+        listeners = [threading.Thread(target=listen, args=(one,)) for one in members[1:]]
+        for listener in listeners:
+            listener.start()
+        members[0].close()
+        for listener in listeners:
+            listener.join()
+    return max(heard_s) - min(heard_s)
