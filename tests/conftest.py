@@ -1,5 +1,5 @@
-"""For all tests: Hypothesis profiles; an order that keeps all workers busy; at the end the tables that tests leave, what
-had to be run twice, and what did not run and why."""
+"""For all tests: Hypothesis profiles; an order that keeps all workers busy; at the end the tables that tests leave,
+what had to be run twice, and what did not run and why."""
 
 from __future__ import annotations
 
