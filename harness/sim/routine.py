@@ -85,7 +85,7 @@ class Routine:
         interval_ms = machine.heartbeat_interval_ms
         later_ms = -earlier_ms
         if self.look_ms:
-            later_ms += self.drift_ms(isqrt((to_ms - from_ms) // interval_ms), interval_ms // 2)
+            later_ms += self.drift_ms(isqrt((to_ms - from_ms + earlier_ms) // interval_ms), interval_ms // 2)
         self.beats_ms = periods(machine.heartbeat_at_ms + later_ms, interval_ms, to_ms) + later_ms
         due_ms = machine.auto_commit_at_ms
         self.commits_ms = 0
