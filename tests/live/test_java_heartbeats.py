@@ -15,6 +15,7 @@ from harness.brokers import Cluster
 from harness.scenario.reading import parse_scenario
 from harness.sim.run import simulate
 from harness.sim.world import Constants
+from tests.brokers.clients import fresh
 from tests.conformance import java_oracle
 from tests.live.java_application import Application, application
 from tests.live.java_heartbeats import late_ms
@@ -23,6 +24,7 @@ LOOK_MS = 100
 """retry.backoff.ms, after which a heartbeat thread looks at the clock again: looks without regard to the last heartbeat
 would be late by half of that."""
 MEMBERS, HEARTBEAT_MS = 4, 3_000
+JUST_BEGUN = Constants(head_start_ms=0)
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +50,7 @@ def test_an_eager_group_stops_as_one(node: Cluster) -> None:
             "timeline": [{"at": "61s", "stop": "a-1"}],
         }
     )
-    facts = simulate(scenario, "classic/range", 1).facts
+    facts = simulate(scenario, "classic/range", 1, constants=JUST_BEGUN).facts
     revoked_ms = [
         fact["t"]
         for fact in facts
@@ -63,9 +65,10 @@ def test_an_eager_group_stops_as_one(node: Cluster) -> None:
 def seconds_apart(cluster: Cluster) -> float:
     """From the first revocation to the last, where one of Java's consumers leaves its group."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    for made in admin.create_topics([NewTopic("in-step", MEMBERS, 1)]).values():
+    topic = fresh("in-step")
+    for made in admin.create_topics([NewTopic(topic, MEMBERS, 1)]).values():
         made.result()
-    given = cluster.bootstrap, "in-step", "in-step", "RangeAssignor"
+    given = cluster.bootstrap, topic, topic, "RangeAssignor"
     with ExitStack() as stack:
         members = [stack.enter_context(application(*given, heartbeat_interval_ms=HEARTBEAT_MS)) for _ in range(MEMBERS)]
         for number, member in enumerate(members):

@@ -24,6 +24,7 @@ from harness.sim.invariants import Broken, Checker
 from harness.sim.kafkas_own import kafkas_own
 from harness.sim.run import simulate
 from harness.sim.trace import Fact
+from tests.brokers.clients import fresh
 from tests.conformance import java_oracle
 from tests.live.java_application import PATIENCE_S, RECORD_MS, RECORDS, application
 
@@ -59,7 +60,7 @@ def backlog(node: Cluster) -> str:
 
 
 def live(cluster: Cluster, topic: str, strategy: str) -> Counts:
-    group, protocol = strategy.replace("/", "-"), PROTOCOLS[strategy]
+    group, protocol = fresh(strategy.replace("/", "-")), PROTOCOLS[strategy]
     given = cluster.bootstrap, topic, group, protocol
     with application(*given) as first, application(*given) as second:
         first.go()
@@ -147,7 +148,14 @@ def test_batches_longer_than_the_session_throw_a_cooperative_member_out(node: Cl
     over. By then it has been removed; and so it goes on, in turn."""
     seven_seconds = 350
     session = {"session_timeout_ms": 6_000}
-    given = node.bootstrap, backlog, "longer-than-a-session", "CooperativeStickyAssignor", seven_seconds, RECORD_MS
+    given = (
+        node.bootstrap,
+        backlog,
+        fresh("longer-than-a-session"),
+        "CooperativeStickyAssignor",
+        seven_seconds,
+        RECORD_MS,
+    )
     with application(*given, **session) as first, application(*given, **session) as second:
         first.go()
         first.until("batch")
@@ -164,7 +172,7 @@ def test_kip_848_batches_longer_than_half_of_max_poll_interval_throw_a_member_ou
     """Every second poll() that has something to return does not tell the consumer's own thread of itself: 5 s of work
     are too much for 8 s. A classic consumer is not put out by that."""
     allowed = {"max_poll_interval_ms": 8_000}
-    with application(node.bootstrap, backlog, "half-of-the-interval", "consumer", **allowed) as alone:
+    with application(node.bootstrap, backlog, fresh("half-of-the-interval"), "consumer", **allowed) as alone:
         alone.go()
         heard = alone.until("lost")
     assert heard.count("batch") <= 4
@@ -189,9 +197,10 @@ def test_a_deleted_topic_keeps_an_eager_group_from_reading_as_long_as_javas(node
     if reason := java_oracle.why_not():
         pytest.skip(reason)
     admin = AdminClient({"bootstrap.servers": node.bootstrap})
-    for made in admin.create_topics([NewTopic("kept", 2, 1), NewTopic("deleted", 2, 1)]).values():
+    kept, deleted = fresh("kept"), fresh("deleted")
+    for made in admin.create_topics([NewTopic(kept, 2, 1), NewTopic(deleted, 2, 1)]).values():
         made.result()
-    given = node.bootstrap, "kept,deleted", "with-a-deleted-topic", "RangeAssignor"
+    given = node.bootstrap, f"{kept},{deleted}", fresh("with-a-deleted-topic"), "RangeAssignor"
     settings = {"allow_auto_create_topics": "false", "max_poll_interval_ms": ALLOWED_MS, "session_timeout_ms": 6_000}
     with application(*given, **settings) as first, application(*given, **settings) as second:
         first.go()
@@ -200,7 +209,7 @@ def test_a_deleted_topic_keeps_an_eager_group_from_reading_as_long_as_javas(node
         first.until("assigned")
         second.until("assigned")
         time.sleep(ALLOWED_MS / 1_000)
-        for gone in admin.delete_topics(["deleted"]).values():
+        for gone in admin.delete_topics([deleted]).values():
             gone.result()
         deleted_s = time.monotonic()
         called_s = []
@@ -237,7 +246,7 @@ def test_a_static_member_restarted_between_two_cooperative_rounds_leaves_partiti
 ) -> None:
     """It comes back without a rebalance, to what is stored for it, and has nothing to give up: nobody asks for the
     second round, in which the other would get its part (harness/sim/kafkas_own.py, never_gave_it_up)."""
-    given = node.bootstrap, backlog, "between-two-rounds", "CooperativeStickyAssignor", 1, 0
+    given = node.bootstrap, backlog, fresh("between-two-rounds"), "CooperativeStickyAssignor", 1, 0
     settings = {"session_timeout_ms": 20_000}
     with application(*given, group_instance_id="b", **settings) as second:
         with application(*given, group_instance_id="a", revoked_ms=60_000, **settings) as first:
@@ -249,7 +258,7 @@ def test_a_static_member_restarted_between_two_cooperative_rounds_leaves_partiti
             again.go()
             again.until("assigned")
             time.sleep(25.0)  # a session and more
-            owned = assigned_in(node, "between-two-rounds")
+            owned = assigned_in(node, given[2])
     assert owned == {"a": PARTITIONS // 2, "b": 0}
     assert left_between_two_rounds() == PARTITIONS // 2
 
