@@ -141,6 +141,7 @@ class Commits:
         for tp in flat(fact["partitions"]):
             if fact["callback"] != Callback.REVOKED.value:
                 self.gives_up.discard((name, tp))
+                self.stopped.pop((name, tp), None)  # that was before; it may be revoked without having been read again
             elif (name, tp) in self.stopped:
                 at, since_ms = self.stopped[name, tp]
                 self.check_committed(name, tp, at, since_ms, fact["t"])
