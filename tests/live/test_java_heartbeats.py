@@ -6,6 +6,8 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import ExitStack
+from itertools import pairwise
+from random import Random
 from statistics import median
 
 import pytest
@@ -18,7 +20,7 @@ from harness.sim.world import Constants
 from tests.brokers.clients import fresh
 from tests.conformance import java_oracle
 from tests.live.java_application import Application, application
-from tests.live.java_heartbeats import late_ms
+from tests.live.java_heartbeats import drift_ms, late_ms
 
 LOOK_MS = 100
 """retry.backoff.ms, after which a heartbeat thread looks at the clock again: looks without regard to the last heartbeat
@@ -37,6 +39,14 @@ def java() -> None:
 def test_a_classic_consumers_heartbeats_are_late_by_milliseconds(works: bool) -> None:
     assert Constants().heartbeat_look_ms < LOOK_MS / 2
     assert median(late_ms("RangeAssignor", 9, 500, works=works)) < LOOK_MS / 2
+
+
+def test_what_is_late_adds_up_to_a_drift_and_noise_on_the_way_does_not() -> None:
+    random = Random(1)
+    late = [random.gauss(3, 5) for _ in range(240)]
+    on_the_way = [random.gauss(0, 5) for _ in range(241)]
+    assert drift_ms(late) == pytest.approx(5, rel=0.2)
+    assert drift_ms([after - before for before, after in pairwise(on_the_way)]) < 1
 
 
 def test_an_eager_group_stops_as_one(node: Cluster) -> None:
