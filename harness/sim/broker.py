@@ -199,7 +199,6 @@ class Broker:
                 self._appending[effect.append_id] = (effect, self._serving)
                 self._kernel.after(self._append_ms, self._durable, effect.append_id, self._life, rhythm=self)
             else:
-                self._disturbed()
                 self._tell_group(effect.state, effect.event, effect.member_id)
         self._tell_epoch()
 
@@ -222,7 +221,9 @@ class Broker:
             self._tell_group(self._state, "group epoch bumped", member)
 
     def _tell_group(self, state: str, because: str, member: str | None) -> None:
+        """Nobody leaps from here, also where the state has stayed: an answer that tells a member is on its way."""
         assert self.coordinator is not None
+        self._disturbed()
         self._state, self._told_epoch = state, self._epoch(self.coordinator)
         self._trace.tell(
             self._kernel.now_ms, "group", state=state, epoch=self._told_epoch, because=because, member=member

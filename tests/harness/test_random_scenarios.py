@@ -51,6 +51,25 @@ def test_no_leap_passes_over_a_heartbeat_that_tells_of_another_subscription() ->
     assert run(6727, SEED) is None
 
 
+@pytest.mark.parametrize("strategy", ["consumer/uniform", "consumer/range"])
+def test_no_leap_passes_over_the_answer_that_brings_new_partitions_to_a_group_that_stays_stable(strategy: str) -> None:
+    """A group of one is given them in the very heartbeat that bumps its epoch, so that only the answer is to come."""
+    alone = parse_scenario(
+        {
+            "duration": "20m",
+            "topics": {"orders": {"partitions": 6, "rate": "6/s"}},
+            "members": {"m": {"topics": ["orders"], "record": "2ms"}},
+            "client": {"metadata.max.age.ms": 5_000},
+            "network": {"latency": "200ms", "jitter": "0ms"},
+            "timeline": [{"at": "60s", "add partitions": {"topic": "orders", "to": 9}}],
+        }
+    )
+    for seed in range(10):
+        facts = simulate(alone, strategy, seed).facts
+        begun_ms = [fact["t"] for fact in facts if fact["fact"] == "reads" and 8 in fact["partitions"]["orders"]]
+        assert 60_000 < begun_ms[0] < 67_000, seed  # a heartbeat's interval and three round trips at the latest
+
+
 # The same run, again and elsewhere
 
 SAME_RUNS = [(number, strategy) for number, strategy in enumerate(STRATEGIES[::2], start=900)]
