@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 
 from assignors.json_contract import group_from_json, group_to_json
 from assignors.model import Group
@@ -26,6 +26,8 @@ from tests.testing.zoo.churn import FailsAfterALostGeneration
 from tests.testing.zoo.given import KeepsWhatItNoLongerSubscribesTo
 
 ROOT = Path(__file__).parents[2]
+FOUND = (Phase.generate,)
+"""Where it only matters that something is found: to make it small takes half a minute."""
 
 
 class TestAGoodOne(AssignorContract):
@@ -54,7 +56,7 @@ def test_a_contract_with_machines_looks_at_a_churn_through_the_protocol() -> Non
 
 def test_the_state_machine_finds_what_only_consumers_show() -> None:
     machine = churn_machine(FailsAfterALostGeneration, machines=ProtocolChurn).TestCase
-    machine.settings = settings(max_examples=30, stateful_step_count=12, database=None, deadline=None)
+    machine.settings = settings(max_examples=30, stateful_step_count=12, database=None, deadline=None, phases=FOUND)
     with pytest.raises((Broken, ExceptionGroup)):
         machine().runTest()
 
@@ -70,7 +72,7 @@ def test_the_state_machine_finds_what_only_a_churn_shows() -> None:
             return shares
 
     machine = churn_machine(Forgetful).TestCase
-    machine.settings = settings(max_examples=50, stateful_step_count=15, database=None)
+    machine.settings = settings(max_examples=50, stateful_step_count=15, database=None, phases=FOUND)
     with pytest.raises((Broken, ExceptionGroup)):
         machine().runTest()
 
