@@ -22,10 +22,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from assignors.interface import AssignorError
+from harness.patience import NoAnswer, patience
 from harness.scenario.model import Scenario
+from harness.scenario.strategy_lists import parse_strategies
 from harness.sim.costs import Costs, Meter, Row
 from harness.sim.invariants import Broken, Checker
-from harness.sim.kafkas_own import kafkas_own
+from harness.sim.kafkas_own import deployed, kafkas_own
 from harness.sim.run import simulate
 from harness.sim.trace import Fact
 
@@ -100,10 +102,14 @@ def watched_run(
                 facts.append(fact)
             raise
 
+    offered = [one for text in deployed(scenario, strategy) for one in parse_strategies(text)]
     try:
-        run = simulate(scenario, strategy, seed, until_ms=until_ms, watch=take)
+        with patience(offered):
+            run = simulate(scenario, strategy, seed, until_ms=until_ms, watch=take)
     except Broken as error:
         return Watched(facts, meter.finish(), error, kafkas_own(scenario, strategy, error))
+    except NoAnswer as error:
+        return Watched(facts, meter.finish(), Broken("an answer", str(error), facts[-1]["t"]))
     cpu_ms = round(run.assignment_cpu_s * 1_000, 1) if run.assignment_cpu_s else None
     return Watched(facts, meter.finish(), None, assignment_cpu_ms=cpu_ms)
 

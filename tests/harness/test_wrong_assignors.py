@@ -6,11 +6,14 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from assignors.range import RangeAssignor
+from harness.compare import compare
 from harness.runs import watched_run
 from harness.scenario.reading import parse_scenario
 from tests.api.conftest import Run, run  # noqa: F401 - the fixture
@@ -44,6 +47,29 @@ class EndsIt(Nameless):
 
     def assign(self, group: Any) -> Any:
         os._exit(7)
+
+
+class Hangs(Nameless):
+    name = "hangs"
+
+    def assign(self, group: Any) -> Any:
+        while True:
+            time.sleep(0.01)
+
+
+class TakesItsTime(Nameless):
+    name = "takes-its-time"
+
+    def assign(self, group: Any) -> Any:
+        time.sleep(0.3)
+        return RangeAssignor().assign(group)
+
+
+class HangsInAHook(Nameless):
+    name = "hangs-in-a-hook"
+
+    def on_assignment(self, assignment: Any, generation: int) -> None:
+        time.sleep(600)
 
 
 class Talks(Nameless):
@@ -101,6 +127,27 @@ def test_a_static_member_killed_between_two_cooperative_rounds_leaves_partitions
     assert told.kafkas_own is not None
     assert "between the two rounds" in told.kafkas_own
     assert watched_run(scenario, "classic/cooperative-sticky", 1).broken is None
+
+
+@pytest.mark.parametrize("strategy", ["classic/{}:Hangs", "consumer/{}:Hangs", "classic/{}:HangsInAHook"])
+def test_an_assignor_that_never_answers_ends_its_run_and_no_other(
+    strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.patience.LIMIT_S", 0.5)
+    monkeypatch.setattr("harness.patience.LIMIT_AGAIN_S", 0.5)
+    hangs = strategy.format(HERE)
+    compared = compare(parse_scenario(RESTART), [hangs, "classic/range"], range(1, 3), jobs=1)
+    best, last = compared.ranking
+    assert (best.strategy, best.broken) == ("classic/range", ())
+    assert (last.strategy, last.rank) == (hangs, None)
+    assert len(last.broken) == 2
+    assert f"{hangs.partition('/')[2]} gave no answer within 0.5 s" in str(last.broken[0].broken)
+
+
+def test_an_assignor_may_take_its_time_with_each_of_many_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Together they last longer than one may."""
+    monkeypatch.setattr("harness.patience.LIMIT_S", 0.5)
+    assert watched_run(parse_scenario(RESTART), f"classic/{HERE}:TakesItsTime", 1).broken is None
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
