@@ -22,6 +22,7 @@ from harness.live.settings import client_settings, is_incremental
 from harness.scenario.model import MemberSpec, Scenario, TopicSpec
 from harness.sim.catalogue import rate_at
 from harness.sim.parts import options
+from harness.sim.places import Places
 from harness.sim.timeline import Lasting, schedule, start_now
 from harness.sim.trace import Fact, Trace, by_topic
 from harness.sim.wishes import Wishes
@@ -67,7 +68,8 @@ class LiveWorld:
         self.timeline_over_ms = 0
         self.starting: dict[str, int] = {}
         self.lasting: Lasting = {}
-        self.wishes = Wishes()
+        self.places = Places(spec.name for spec in scenario.members)
+        self.wishes = Wishes(self.places)
         self.wanted: list[str] = []
         self.written: list[tuple[int, Mapping[str, list[int]]]] = []
         """What the producer has told, and when."""

@@ -43,7 +43,7 @@ class Catalogue:
         self.created_again: dict[str, int] = {}
         """Topics of a name that another had before, and since when."""
         self.ids = count(FIRST_ID)
-        self.wishes = Wishes()
+        self.wishes = Wishes(world.places)
         self.wanted: list[str] = []
 
     def create(self, spec: TopicSpec) -> None:

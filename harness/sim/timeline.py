@@ -33,10 +33,11 @@ from harness.scenario.model import (
     Stop,
     TopicSpec,
 )
-from harness.scenario.timeline import kind_of, late_starters
+from harness.scenario.timeline import late_starters
 from harness.sim.trace import Trace
 
 if TYPE_CHECKING:
+    from harness.sim.places import Places
     from harness.sim.wishes import Wishes
 
 GRACE_MS = 30_000
@@ -84,6 +85,7 @@ class World(Protocol):
     starting: dict[str, int]
     """Who is about to start, and when: a process takes a moment to come up."""
     lasting: Lasting
+    places: Places
 
     @property
     def kernel(self) -> Clock: ...
@@ -140,8 +142,8 @@ def come_up(world: World, name: str, at_ms: int, old: Process | None) -> None:
 
 def start_new(world: World, name: str, delay_ms: int, spec: MemberSpec) -> None:
     """One that was not there when the others were migrated."""
-    if name not in world.processes and family(name) in world.deployed:
-        world.strategies[name] = world.deployed[family(name)]
+    if name not in world.processes and world.places.family(name) in world.deployed:
+        world.strategies[name] = world.deployed[world.places.family(name)]
     start_soon(world, name, delay_ms, spec)
 
 
@@ -210,27 +212,12 @@ def present(world: World, name: str) -> str:
 
 def all_present(world: World, names: Sequence[str]) -> list[str]:
     """Who has their places now: after a surge, the newest of their successors that is up."""
-    declared = {spec.name for spec in world.scenario.members}
+    places = world.places
     heirs: dict[str, str] = {}
     for other in everybody(world):
-        if other not in declared:
-            heirs[place(other)] = max(other, heirs.get(place(other), other), key=attempt)
-    found = []
-    for name in names:
-        heir = heirs.get(place(name), name)
-        found.append(max(name, heir, key=attempt) if is_up(world, name) else heir)
-    return list(dict.fromkeys(found))
-
-
-def place(name: str) -> str:
-    """What a process and its successors have in common: consumer-2, of consumer-2~3."""
-    base, tilde, number = name.rpartition("~")
-    return base if tilde and number.isdecimal() else name
-
-
-def attempt(name: str) -> int:
-    """Which process in this place: 1 before any surge."""
-    return int(name[len(place(name)) + 1 :] or 1)
+        place = places.of(other)
+        heirs[place] = max(other, heirs.get(place, other), key=places.attempt)
+    return list(dict.fromkeys(heirs.get(places.of(name), name) for name in names))
 
 
 def is_up(world: World, name: str) -> bool:
@@ -247,7 +234,7 @@ def everybody(world: World) -> list[str]:
 def on_rolling_restart(world: World, event: RollingRestart) -> None:
     names = all_present(world, event.members) if event.members else everybody(world)
     if event.strategy is not None:
-        for kin in dict.fromkeys(map(family, names)):
+        for kin in dict.fromkeys(map(world.places.family, names)):
             if set(running(world, kin)) <= set(names):
                 deploy(world, kin, event.strategy)
     roll(world, event, names)
@@ -256,7 +243,7 @@ def on_rolling_restart(world: World, event: RollingRestart) -> None:
 def deploy(world: World, kin: str, strategy: str) -> None:
     """To the family: also to its members that are down, whatever they had."""
     world.deployed[kin] = strategy
-    for name in [name for name in world.strategies if family(name) == kin and not is_up(world, name)]:
+    for name in [name for name in world.strategies if world.places.family(name) == kin and not is_up(world, name)]:
         del world.strategies[name]
 
 
@@ -279,7 +266,9 @@ def roll(world: World, event: RollingRestart, names: list[str]) -> None:
         else:
             take_down(world, name, event.kill, event.downtime_ms)
     if event.strategy is not None:
-        for kin in dict.fromkeys(map(family, now)):  # perhaps the last of those that earlier events have begun with
+        for kin in dict.fromkeys(
+            map(world.places.family, now)
+        ):  # perhaps the last of those that earlier events have begun with
             if all(world.strategies.get(name) == event.strategy for name in running(world, kin)):
                 deploy(world, kin, event.strategy)
     world.kernel.after(event.downtime_ms + event.gap_ms, roll, world, event, rest)
@@ -289,10 +278,7 @@ def replace_by_new(world: World, event: RollingRestart, name: str) -> None:
     """A second process beside the first, which stops once the new one has had its start-up time."""
     world.starting.pop(name, None)
     old = world.processes.get(name)
-    base, number = place(name), attempt(name) + 1
-    while f"{base}~{number}" in {*world.processes, *world.starting}:  # of a deploy that is not over yet
-        number += 1
-    successor = f"{base}~{number}"
+    successor = world.places.succeed(name, {*world.processes, *world.starting})
     if event.strategy is not None:
         world.strategies[successor] = event.strategy
     world.start(successor, world.members[name])
@@ -323,22 +309,17 @@ def run_out_of_grace(process: Process) -> None:
 
 
 def on_scale(world: World, event: Scale) -> None:
-    tell(world, event, running(world, family(event.template)), to=event.to)
+    tell(world, event, running(world, world.places.family(event.template)), to=event.to)
     scale(world, event.template, event.to, event.every_ms)
-
-
-def family(name: str) -> str:
-    """Whose replicas it is one of: consumer, of consumer-2 and of consumer-2~3 after two surges."""
-    return kind_of(place(name))
 
 
 def running(world: World, kin: str) -> list[str]:
     """Of a family. Or about to."""
-    return [name for name in everybody(world) if family(name) == kin]
+    return [name for name in everybody(world) if world.places.family(name) == kin]
 
 
 def scale(world: World, template: str, to: int, every_ms: int) -> None:
-    kin = family(template)
+    kin = world.places.family(template)
     names = running(world, kin)
     world.scalings[kin] += 1
     for i, name in enumerate(reversed(names[to:])):
@@ -350,13 +331,13 @@ def scale(world: World, template: str, to: int, every_ms: int) -> None:
 
 def scale_in(world: World, name: str, order: int) -> None:
     """Unless the family has been told another size since."""
-    if world.scalings[family(name)] == order:
+    if world.scalings[world.places.family(name)] == order:
         end_it(world, present(world, name), kill=False)
 
 
 def new_names(world: World, template: str, how_many: int) -> list[str]:
     """Of places that nobody has."""
-    kin, taken = family(template), {place(name) for name in (*world.processes, *world.starting)}
+    kin, taken = world.places.family(template), {world.places.of(name) for name in (*world.processes, *world.starting)}
     found, number = list[str](), 0
     while len(found) < how_many:
         number += 1
@@ -379,14 +360,14 @@ def autoscale(world: World, event: Autoscale, last_high_ms: int) -> None:
     """Up at once, down only after a while without need: what a lag-based autoscaler does."""
     now_ms = world.kernel.now_ms
     lag = world.lag_records()
-    have = len(running(world, family(event.template)))
+    have = len(running(world, world.places.family(event.template)))
     enough = event.most * event.lag_per_member
     want = event.most if lag >= enough else max(-int(-lag // event.lag_per_member), event.least)
     if want >= have:
         last_high_ms = now_ms
     if want > have or (want < have and now_ms - last_high_ms >= event.cooldown_ms):
         world.disturbed()
-        tell(world, event, running(world, family(event.template)), to=want)
+        tell(world, event, running(world, world.places.family(event.template)), to=want)
         scale(world, event.template, want, 0)
         last_high_ms = now_ms
     world.kernel.after(event.every_ms, autoscale, world, event, last_high_ms)

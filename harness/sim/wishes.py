@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from typing import TypeAlias
 
-from harness.sim.timeline import place
+from harness.sim.places import Places
 from protocol_v2.regex import compile_regex
 
 Subscription: TypeAlias = tuple[frozenset[str], str | None]
@@ -17,16 +17,17 @@ Subscription: TypeAlias = tuple[frozenset[str], str | None]
 
 
 class Wishes:
-    def __init__(self) -> None:
+    def __init__(self, places: Places) -> None:
+        self._places = places
         self._subscribed: dict[str, Subscription] = {}
         """By a member's place."""
 
     def note(self, name: str, topics: Sequence[str], pattern: str | None) -> None:
-        self._subscribed[place(name)] = (frozenset(topics), pattern)
+        self._subscribed[self._places.of(name)] = (frozenset(topics), pattern)
 
     def has(self, name: str) -> bool:
         """Whether it has ever said what it wants."""
-        return place(name) in self._subscribed
+        return self._places.of(name) in self._subscribed
 
     def of_all(self, topics: Iterable[str]) -> list[str]:
         """Of these topics, those that somebody wants."""
@@ -34,7 +35,7 @@ class Wishes:
 
     def of(self, names: Iterable[str], topics: Iterable[str]) -> list[str]:
         """Those that one of these members wants, also one that is not there."""
-        places = [place(name) for name in names]
+        places = [self._places.of(name) for name in names]
         return wanted(topics, {self._subscribed[one] for one in places if one in self._subscribed})
 
 

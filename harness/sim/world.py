@@ -21,6 +21,7 @@ from harness.sim.catalogue import Catalogue
 from harness.sim.kernel import Kernel
 from harness.sim.network import Wire
 from harness.sim.parts import GROUP, Machine, options
+from harness.sim.places import Places
 from harness.sim.process import Process
 from harness.sim.records import RECORD, Reader, Records
 from harness.sim.rest import Rest
@@ -125,6 +126,7 @@ class World:
             where: [poison for poison in scenario.poison if (poison.topic, poison.partition) == where]
             for where in {(poison.topic, poison.partition) for poison in scenario.poison}
         }
+        self.places = Places(spec.name for spec in scenario.members)
         self.catalogue = Catalogue(self)
         self.processes: dict[str, Process] = {}
         """Those that live, by name."""

@@ -123,6 +123,13 @@ class TestWhatNobodyWants:
         surge = {"at": "2m", "rolling restart": {"downtime": "5s", "gap": "5s", "surge": True}}
         assert cost(turns, surge, topics=topics).unowned_s < 4 * 30
 
+    @pytest.mark.parametrize("other", ["d", "c~1", "c~2"])
+    def test_who_is_called_as_if_it_were_in_anothers_place_has_wishes_of_its_own(self, other: str) -> None:
+        """Half a minute in which nobody reads what the one that stops alone reads."""
+        members = {"c": {"topics": "t"}, other: {"topics": "other"}}
+        found = cost({"at": "9m30s", "stop": "c"}, topics={"t": FOUR, "other": FOUR}, members=members)
+        assert found.unowned_s == pytest.approx(4 * 30, abs=4)
+
     def test_nobody_ever_subscribes(self) -> None:
         topics = {"t": FOUR, "other": FOUR}
         found = cost({"at": "1m", "pause": {"members": "c-1", "for": "1s"}}, topics=topics)

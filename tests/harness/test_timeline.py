@@ -289,6 +289,29 @@ def test_a_tilde_in_a_members_own_name_is_no_surge(name: str) -> None:
     assert alive_at_the_end(facts) == {"a~3"}
 
 
+def of_two(first: str, second: str) -> dict[str, Any]:
+    return {first: {"topics": "orders", "record": "2ms"}, second: {"topics": "orders", "record": "2ms"}}
+
+
+@pytest.mark.parametrize(("first", "second"), [("a", "b"), ("a", "a~1"), ("a", "a~2"), ("a~2", "a"), ("a~1", "a~2")])
+def test_a_surge_replaces_each_once_whatever_they_are_called(first: str, second: str) -> None:
+    facts = facts_of([SURGE], members=of_two(first, second))
+    assert list(starts(facts).values()) == [1] * 4
+    assert len(alive_at_the_end(facts) - {first, second}) == 2
+
+
+def test_a_surge_takes_no_name_of_somebody_who_is_down() -> None:
+    away = [{"at": "10s", "stop": "a~2"}, {"at": "1m", "start": "a~2"}]
+    facts = facts_of([away[0], SURGE, away[1]], members=of_two("a", "a~2"))
+    assert alive_at_the_end(facts) == {"a~3", "a~2"}
+
+
+def test_a_number_without_end_after_a_tilde_is_a_name() -> None:
+    longest = "a~" + "9" * 5_000
+    facts = facts_of([{"at": "20s", "stop": longest}], members=of_two("a", longest))
+    assert alive_at_the_end(facts) == {"a"}
+
+
 def test_a_scaling_that_is_overtaken_by_another_stops_nobody_any_more() -> None:
     shrinks = {"at": "20s", "scale": {"members": "consumer", "to": 1, "every": "20s"}}
     facts = facts_of([shrinks, {"at": "30s", "scale": {"members": "consumer", "to": 3}}])
