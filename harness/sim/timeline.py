@@ -275,15 +275,15 @@ def roll(world: World, event: RollingRestart, names: list[str]) -> None:
 
 
 def replace_by_new(world: World, event: RollingRestart, name: str) -> None:
-    """A second process beside the first, which stops once the new one has had its start-up time."""
+    """A second process beside the first, which stops once the new one has had its start-up time: also one that its
+    supervisor has started again meanwhile, since with the same group.instance.id the second one fences it."""
     world.starting.pop(name, None)
-    old = world.processes.get(name)
     successor = world.places.succeed(name, {*world.processes, *world.starting})
     if event.strategy is not None:
         world.strategies[successor] = event.strategy
     world.start(successor, world.members[name])
-    if old is not None:
-        world.kernel.after(event.downtime_ms, end, world, old, event.kill)
+    if name in world.processes:
+        world.kernel.after(event.downtime_ms, end_it, world, name, event.kill)
 
 
 def end_it(world: World, name: str, kill: bool) -> None:

@@ -29,7 +29,7 @@ def alive_at_the_end(facts: Sequence[Fact]) -> set[str]:
     for fact in facts:
         if fact["fact"] == "process" and fact["is"] == "started":
             found.add(fact["member"])
-        elif fact["fact"] == "process" and fact["is"] in ("closed", "killed"):
+        elif fact["fact"] == "process" and fact["is"] in ("closed", "killed", "failed"):
             found.discard(fact["member"])
     return found
 
@@ -304,6 +304,16 @@ def test_a_surge_takes_no_name_of_somebody_who_is_down() -> None:
     away = [{"at": "10s", "stop": "a~2"}, {"at": "1m", "start": "a~2"}]
     facts = facts_of([away[0], SURGE, away[1]], members=of_two("a", "a~2"))
     assert alive_at_the_end(facts) == {"a~3", "a~2"}
+
+
+@pytest.mark.parametrize("takes", ["5s", "25s"])
+def test_who_was_fenced_by_its_successor_is_gone_when_the_surge_is_over(takes: str) -> None:
+    """Both have the same id: the first fails, and its supervisor starts it again, which is to end with the surge."""
+    surge = {"at": "1m", "rolling restart": {"downtime": takes, "gap": "5s", "surge": True}}
+    members = {"consumer": {"count": 2, "topics": "orders", "record": "2ms", "instance_id": "pod-{n}"}}
+    facts = facts_of([surge], members=members, duration="5m")
+    assert failures(facts)
+    assert alive_at_the_end(facts) == {"consumer-1~2", "consumer-2~2"}
 
 
 def test_a_number_without_end_after_a_tilde_is_a_name() -> None:
