@@ -185,15 +185,23 @@ function line(pen, x, y0, y1, colour, dash, level) {
   pen.setLineDash([]);
 }
 
+// In steps that people count in, and in days by the one, two and five of them where a run takes months.
+function stepOf(pen, shape) {
+  const steps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 21600, 43200].map((s) => s * 1000);
+  for (let days = 86400000; days <= view.to; days *= 10) steps.push(days, 2 * days, 5 * days);
+  const room = Math.max(62, pen.measureText(clock(view.to)).width + 14);
+  return steps.find((ms) => (ms / (view.to - view.from)) * shape.inner > room) || steps[steps.length - 1];
+}
+
 function drawAxis(pen, shape) {
-  const steps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 21600].map((s) => s * 1000);
-  const step = steps.find((ms) => (ms / (view.to - view.from)) * shape.inner > 62) || 43200000;
+  const step = stepOf(pen, shape);
   pen.fillStyle = paint.soft;
   for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step) {
     const x = xOf(shape, at);
     line(pen, x, TOP, shape.bottom, paint.line, [1, 3]);
-    pen.textAlign = x > shape.width - 26 ? "right" : "center";
-    pen.fillText(clock(at, step < 1000), Math.min(x, shape.width - 4), shape.bottom + 11);
+    const time = clock(at, step < 1000);
+    pen.textAlign = x + pen.measureText(time).width / 2 > shape.width - 4 ? "right" : "center";
+    pen.fillText(time, Math.min(x, shape.width - 4), shape.bottom + 11);
   }
 }
 

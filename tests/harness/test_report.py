@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -286,6 +287,38 @@ def test_members_that_are_not_drawn_are_not_nobody(browser: Any, comparison: Com
         told.add(tab.locator("#tip").inner_text().split(": ")[-1])
     assert "no owner, or one that is not drawn" in told
     assert "no owner" not in told
+    assert troubles == []
+
+
+TIMES = """(() => {
+    const pen = CanvasRenderingContext2D.prototype, fill = pen.fillText;
+    window.times = {};
+    pen.fillText = function (text, x, y) {
+        if (/^[0-9:.]+$/.test(text) && this.canvas === document.querySelector('.plot canvas')) {
+            const width = this.measureText(text).width, left = x - width * { left: 0, center: 0.5, right: 1 }[this.textAlign];
+            window.times[text] = [left, left + width];
+        }
+        return fill.call(this, text, x, y);
+    };
+})()"""
+"""From where to where each of the times stands that the axis of the first chart has."""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("duration_ms", [600_000, 20 * 86_400_000, 3_650 * 86_400_000])
+def test_the_times_of_an_axis_have_room_however_long_a_run_is(
+    browser: Any, comparison: Comparison, tmp_path: Path, duration_ms: int, width: int
+) -> None:
+    scenario = replace(comparison.scenario, duration_ms=duration_ms, timeline=())
+    file = tmp_path / "report.html"
+    file.write_text(report_page(compare(scenario, ["classic/range"], [1], jobs=1), jobs=1), encoding="utf-8")
+    tab, troubles = opened(browser, file.as_uri(), width, "light")
+    tab.add_init_script(TIMES)
+    tab.reload()
+    tab.wait_for_timeout(200)
+    times = sorted(tab.evaluate("Object.values(window.times)"))
+    assert len(times) >= 2
+    assert all(right + 5 < left for (_, right), (left, _) in pairwise(times))
     assert troubles == []
 
 
