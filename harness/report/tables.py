@@ -14,13 +14,14 @@ from harness.words import WORDS, number
 SHOWN = ("unowned_s", "unowned_longest_s", "behind_s", "moved", "read_twice", "rebalances")
 """The figures beside the bars; the table further down has all."""
 LONGEST = 4.0
-"""A bar ends at so many times the best cost: one bad strategy must not make the good ones look alike."""
+"""A bar ends at so many times the lowest cost that is one: one bad strategy must not make the good ones look alike."""
 
 
 def ranking_table(comparison: Comparison) -> str:
     ranking = comparison.ranking
     scores = [one.score.median for one in ranking if one.score and (one.rank or not comparison.sound)]
-    top = min(max(scores, default=1.0), LONGEST * max(min(scores, default=1.0), 0.001)) * 1.04 or 1.0
+    lowest = min((score for score in scores if score), default=1.0)
+    top = min(max(scores, default=1.0), LONGEST * lowest) * 1.04 or 1.0
     against = "now" if comparison.reference == comparison.present else "the best"
     heads = "".join(f'<th scope="col">{escape(WORDS[name].title)}</th>' for name in SHOWN)
     rows = "".join(ranking_row(comparison, one, top, against) for one in ranking)

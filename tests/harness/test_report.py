@@ -20,6 +20,7 @@ from harness.recommend.advice import recommend, sureness
 from harness.report.advice import advice_html
 from harness.report.drawings import drawing
 from harness.report.page import report_page
+from harness.report.tables import ranking_table
 from harness.scenario.reading import load_scenario, parse_scenario
 from harness.timelines import timelines
 from tests.harness.small_scenarios import RESTART
@@ -119,6 +120,16 @@ def test_who_costs_the_same_is_not_ranked_in_words(comparison: Comparison) -> No
     shown = report_page(replace(three, samples=samples), jobs=1)
     assert "In every seed it is the same with <code>" in shown
     assert f"Next is <code>{three.ranking[2].strategy}</code>" in shown
+
+
+def test_bars_tell_costs_apart_also_where_the_best_costs_nothing() -> None:
+    """KIP-848 does not notice that a member without partitions goes; a classic group rebalances."""
+    members, stop = {"c": {"count": 65, "topics": "t"}}, {"at": "5m", "stop": "c-1"}
+    told = {"duration": "10m", "topics": {"t": {"partitions": 3}}, "members": members, "timeline": [stop]}
+    found = compare(parse_scenario(told), ["consumer/uniform", "cooperative-sticky", "classic/range"], [2], jobs=1)
+    free, *others = [one.score.median for one in found.ranking if one.score]
+    assert free == 0 < others[0] < others[1] < 4 * others[0]
+    assert 'class="over"' not in ranking_table(found)
 
 
 def test_one_strategy_alone_is_not_the_best_of_anything(comparison: Comparison) -> None:
@@ -295,7 +306,8 @@ TIMES = """(() => {
     window.times = {};
     pen.fillText = function (text, x, y) {
         if (/^[0-9:.]+$/.test(text) && this.canvas === document.querySelector('.plot canvas')) {
-            const width = this.measureText(text).width, left = x - width * { left: 0, center: 0.5, right: 1 }[this.textAlign];
+            const width = this.measureText(text).width;
+            const left = x - width * { left: 0, center: 0.5, right: 1 }[this.textAlign];
             window.times[text] = [left, left + width];
         }
         return fill.call(this, text, x, y);
