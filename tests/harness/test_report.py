@@ -123,7 +123,7 @@ def test_who_costs_the_same_is_not_ranked_in_words(comparison: Comparison) -> No
 
 
 def test_bars_tell_costs_apart_also_where_the_best_costs_nothing() -> None:
-    """KIP-848 does not notice that a member without partitions goes; a classic group rebalances."""
+    """A KIP-848 group moves nothing when a member without partitions goes; a classic one rebalances."""
     members, stop = {"c": {"count": 65, "topics": "t"}}, {"at": "5m", "stop": "c-1"}
     told = {"duration": "10m", "topics": {"t": {"partitions": 3}}, "members": members, "timeline": [stop]}
     found = compare(parse_scenario(told), ["consumer/uniform", "cooperative-sticky", "classic/range"], [2], jobs=1)
