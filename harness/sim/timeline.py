@@ -171,6 +171,8 @@ def to_each(world: World, names: Sequence[str], action: Callable[[str, Process],
 def on_start(world: World, event: Start) -> None:
     tell(world, event, event.members)
     for name in event.members:
+        if present(world, name) != name:
+            continue  # a successor has its place
         begins = start_soon if name in world.strategies else start_new
         begins(world, name, world.start_delay_ms(), world.members[name])
 
@@ -280,7 +282,7 @@ def replace_by_new(world: World, event: RollingRestart, name: str) -> None:
     world.starting.pop(name, None)
     successor = world.places.succeed(name, {*world.processes, *world.starting})
     if event.strategy is not None:
-        world.strategies[successor] = event.strategy
+        world.strategies |= {successor: event.strategy, world.places.of(name): event.strategy}
     world.start(successor, world.members[name])
     if name in world.processes:
         world.kernel.after(event.downtime_ms, end_it, world, name, event.kill)

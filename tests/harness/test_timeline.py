@@ -242,6 +242,7 @@ def test_who_is_stopped_between_two_restarts_stays_down() -> None:
     assert alive_at_the_end(facts) == {"consumer-2", "consumer-3"}
 
 
+AGAIN = {"at": "50s", "start": "consumer-1"}
 SURGE = {"at": "20s", "rolling restart": {"downtime": "2s", "gap": "2s", "surge": True}}
 
 
@@ -275,6 +276,20 @@ def test_a_name_means_also_who_has_its_place_and_is_down_for_a_restart() -> None
     restart = {"at": "40s", "restart": {"members": "consumer-1", "downtime": "30s"}}
     facts = facts_of([SURGE, restart, {"at": "50s", "stop": "consumer-1"}])
     assert alive_at_the_end(facts) == {"consumer-2~2", "consumer-3~2"}
+
+
+def test_after_a_surge_nobody_is_started_beside_who_has_its_place() -> None:
+    facts = facts_of([{"at": "10s", "stop": "consumer-1"}, {"at": "12s", "start": "consumer-1"}, SURGE, AGAIN])
+    assert alive_at_the_end(facts) == {"consumer-1~2", "consumer-2~2", "consumer-3~2"}
+
+
+def test_who_comes_back_after_two_surges_has_what_the_second_brought() -> None:
+    """The others cannot be with it, so that it fails if it has."""
+    canary = {"members": "consumer-1", "downtime": "2s", "surge": True}
+    first, second = ({"rolling restart": canary | {"strategy": f"classic/{one}"}} for one in ("range", "roundrobin"))
+    away = [{"at": "70s", "stop": "consumer-1"}, {"at": "2m", "start": "consumer-1"}]
+    facts = facts_of([{"at": "20s"} | first, {"at": "40s"} | second, *away], duration="3m")
+    assert any(fact["t"] > 120_000 for fact in facts if fact["fact"] == "process" and fact["is"] == "failed")
 
 
 def test_who_comes_new_after_a_surge_has_a_place_of_its_own() -> None:
