@@ -311,8 +311,16 @@ def run_out_of_grace(process: Process) -> None:
 
 
 def on_scale(world: World, event: Scale) -> None:
+    note_who_could_be(world, event.template, event.to)
     tell(world, event, running(world, world.places.family(event.template)), to=event.to)
     scale(world, event.template, event.to, event.every_ms)
+
+
+def note_who_could_be(world: World, template: str, most: int) -> None:
+    """The timeline may name them from now on, whether or not they have ever run."""
+    kin, spec = world.places.family(template), world.members[template]
+    for number in range(1, most + 1):
+        world.members.setdefault(f"{kin}-{number}", spec)
 
 
 def running(world: World, kin: str) -> list[str]:
@@ -351,6 +359,7 @@ def new_names(world: World, template: str, how_many: int) -> list[str]:
 
 def on_autoscale(world: World, event: Autoscale) -> None:
     """It looks at the lag of what its members read, also where it lets none of them begin."""
+    note_who_could_be(world, event.template, event.most)
     tell(world, event)
     if not event.least and not world.wishes.has(event.template):
         template = world.members[event.template]

@@ -337,6 +337,29 @@ def test_a_number_without_end_after_a_tilde_is_a_name() -> None:
     assert alive_at_the_end(facts) == {"a"}
 
 
+@pytest.mark.parametrize("first", ["scale", "autoscale"])
+@pytest.mark.parametrize(
+    ("event", "more"),
+    [
+        ({"start": "consumer-5"}, {"consumer-5"}),
+        ({"restart": {"members": "consumer-5", "downtime": "1s"}}, {"consumer-5"}),
+        ({"scale": {"members": "consumer-5", "to": 4}}, {"consumer-4"}),
+        ({"autoscale": {"members": "consumer-5", "least": 4, "most": 4, "lag per member": 1e9}}, {"consumer-4"}),
+        ({"subscribe": {"members": "consumer-5", "topics": "orders"}}, set()),
+    ],
+)
+def test_who_could_have_been_scaled_up_to_and_was_not(event: dict[str, Any], more: set[str], first: str) -> None:
+    """The timeline may name it from then on, as nobody knows before the run."""
+    grows = {"members": "consumer", "least": 3, "most": 5, "lag per member": 1e9}
+    scales = {"autoscale": [{"at": "20s", "autoscale": grows}], "scale": [up_to(5, "20s"), up_to(3, "20s")]}
+    facts = facts_of([*scales[first], {"at": "1m"} | event], duration="90s")
+    assert alive_at_the_end(facts) == {"consumer-1", "consumer-2", "consumer-3"} | more
+
+
+def up_to(size: int, at: str) -> dict[str, Any]:
+    return {"at": at, "scale": {"members": "consumer", "to": size}}
+
+
 def test_a_scaling_that_is_overtaken_by_another_stops_nobody_any_more() -> None:
     shrinks = {"at": "20s", "scale": {"members": "consumer", "to": 1, "every": "20s"}}
     facts = facts_of([shrinks, {"at": "30s", "scale": {"members": "consumer", "to": 3}}])
