@@ -11,6 +11,7 @@ from typing import Any
 
 from assignors.json_contract import ContractError
 from harness.brokers import BrokerConfig
+from harness.scenario.instances import InstanceIds
 from harness.scenario.model import FailOver, Isolate, MemberSpec, RollingRestart, Scenario
 from harness.scenario.strategy_lists import parse_strategies
 
@@ -81,7 +82,7 @@ def client_settings(scenario: Scenario, spec: MemberSpec, name: str, strategy: s
         settings["group.remote.assignor"] = chosen[0].assignor
     else:
         settings["partition.assignment.strategy"] = ",".join(one.assignor for one in chosen)
-    instance_id = spec.instance_id or (name if chosen[0].static else None)
+    instance_id = InstanceIds(scenario).of(spec, name, static=chosen[0].static)
     if instance_id is not None:
         settings["group.instance.id"] = instance_id
     if spec.rack is not None:

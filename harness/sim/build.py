@@ -16,6 +16,7 @@ from assignors.server_range import ServerRangeAssignor
 from assignors.server_uniform import UniformAssignor
 from assignors.strategies import load_named
 from harness.both_protocols import both_protocols
+from harness.scenario.instances import InstanceIds
 from harness.scenario.model import MemberSpec, RollingRestart, Scenario
 from harness.scenario.strategy_lists import parse_strategies
 from harness.sim.broker import Coordinator
@@ -70,6 +71,7 @@ class Strategies:
         self.scenario = scenario
         self.default = strategy
         self.random = random
+        self.instance_ids = InstanceIds(scenario)
         self.new_member_id = drawn(Random(random.getrandbits(32)))
         later = [event.strategy for event in scenario.timeline if isinstance(event, RollingRestart) and event.strategy]
         offered = [one for text in (strategy, *later) for one in parse_strategies(text)]
@@ -99,7 +101,7 @@ class Strategies:
 
     def member(self, spec: MemberSpec, name: str, strategy: str | None) -> tuple[Machine, str | None]:
         chosen = parse_strategies(strategy or self.default)
-        instance_id = spec.instance_id or (name if chosen[0].static else None)
+        instance_id = self.instance_ids.of(spec, name, static=chosen[0].static)
         settings = self.settings(spec)
         who: dict[str, Any] = {
             "group_id": GROUP,

@@ -331,6 +331,12 @@ def test_who_was_fenced_by_its_successor_is_gone_when_the_surge_is_over(takes: s
     assert alive_at_the_end(facts) == {"consumer-1~2", "consumer-2~2"}
 
 
+@pytest.mark.parametrize("strategy", ["classic/range+static", "consumer/uniform+static"])
+def test_an_id_that_is_anothers_name_puts_nobody_out(strategy: str) -> None:
+    members = of_two("a", "b") | {"a": {"topics": "orders", "record": "2ms", "instance_id": "b"}}
+    assert failures(facts_of([], strategy, members=members)) == 0
+
+
 def test_a_number_without_end_after_a_tilde_is_a_name() -> None:
     longest = "a~" + "9" * 5_000
     facts = facts_of([{"at": "20s", "stop": longest}], members=of_two("a", longest))
