@@ -12,7 +12,7 @@ from typing import Any, get_args
 from assignors.json_contract import ContractError, at
 from harness.scenario.event_forms import EventForm
 from harness.scenario.model import Autoscale, CreateTopic, DeleteTopic, Event, Restart
-from harness.scenario.topics import read_topic
+from harness.scenario.topics import TOO_LATE, read_topic
 from harness.units import duration_text
 
 CLASSES: Mapping[str, Any] = {kind.KIND: kind for kind in get_args(Event)}
@@ -26,7 +26,7 @@ Kinds = Mapping[str, Sequence[str]]
 def read_event(form: EventForm, path: str, duration_ms: int, kinds: Kinds) -> Event:
     """`kinds` are the members of each kind: a kind's name stands for all of them, and as a template for the first."""
     if form.at > duration_ms:
-        raise ContractError(f"{path.partition(']')[0]}].at", "comes after the scenario's duration")
+        raise ContractError(f"{path.partition(']')[0]}].at", TOO_LATE)
     part = getattr(form, form.kind.replace(" ", "_"))
     if form.kind == CreateTopic.KIND:
         return CreateTopic(at_ms=form.at, topic=read_topic(part.name, part, path, duration_ms))

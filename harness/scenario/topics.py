@@ -14,6 +14,7 @@ DAY_MS = 86_400_000
 STEPS_OF_A_CURVE = 48
 SHORTEST_STEP_MS, LONGEST_STEP_MS = 60_000, 900_000
 REPLICAS = 3
+TOO_LATE = "comes after the scenario's duration"
 
 Steps = list[tuple[int, float]]
 
@@ -35,7 +36,7 @@ def read_rate(form: RateForm, path: str, duration_ms: int) -> Rate:
     if form.steps:
         if form.bursts:
             raise ContractError(at(path, "bursts"), "steps say everything: bursts go with base or daily")
-        return Rate(tuple(read_steps(form.steps, at(path, "steps"))))
+        return Rate(tuple(read_steps(form.steps, at(path, "steps"), duration_ms)))
     if form.daily is None and form.base is None:
         raise ContractError(path, "says no rate: give base, daily or steps")
     if form.daily is not None:
@@ -45,18 +46,20 @@ def read_rate(form: RateForm, path: str, duration_ms: int) -> Rate:
     if not form.bursts and form.daily is None and not form.base:
         raise ContractError(at(path, "base"), "must be above 0, unless there are bursts")
     for i, burst in enumerate(form.bursts):
-        check_burst(form.bursts, i, at(path, "bursts"))
+        check_burst(form.bursts, i, at(path, "bursts"), duration_ms)
         steps = with_burst(steps, burst)
     # The end of a burst may lie further away than any duration that can be written.
     return Rate(tuple(step for step in steps if step[0] <= duration_ms))
 
 
-def read_steps(forms: Sequence[StepForm], path: str) -> Steps:
+def read_steps(forms: Sequence[StepForm], path: str, duration_ms: int) -> Steps:
     if forms[0].at != 0:
         raise ContractError(at(at(path, 0), "at"), "the first step begins at 0")
     for i in range(1, len(forms)):
         if forms[i].at <= forms[i - 1].at:
             raise ContractError(at(at(path, i), "at"), "steps go by time, each later than the one before")
+        if forms[i].at > duration_ms:
+            raise ContractError(at(at(path, i), "at"), TOO_LATE)
     return [(step.at, step.rate) for step in forms]
 
 
@@ -77,9 +80,11 @@ def daily_steps(form: DailyForm, path: str, duration_ms: int) -> Steps:
     return [(begin, rate_at(begin + length / 2)) for begin in range(0, duration_ms, length)]
 
 
-def check_burst(bursts: Sequence[BurstForm], i: int, path: str) -> None:
+def check_burst(bursts: Sequence[BurstForm], i: int, path: str, duration_ms: int) -> None:
     if i and bursts[i].at < bursts[i - 1].at + bursts[i - 1].lasts:
         raise ContractError(at(at(path, i), "at"), "begins before the burst before it has ended")
+    if bursts[i].at > duration_ms:
+        raise ContractError(at(at(path, i), "at"), TOO_LATE)
 
 
 def with_burst(steps: Steps, burst: BurstForm) -> Steps:

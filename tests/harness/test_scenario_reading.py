@@ -205,6 +205,14 @@ def test_a_section_with_nothing_in_it_is_as_good_as_none() -> None:
         (topic(rate=5), "topics.orders.rate: 5 is not a rate: say 100/s, 6000/m or 1.5k/s"),
         (topic(rate={"base": "0/s"}), "topics.orders.rate.base: must be above 0, unless there are bursts"),
         (
+            topic(rate={"base": "1/s", "bursts": [{"at": "1d", "for": "1s", "rate": "5/s"}]}),
+            "topics.orders.rate.bursts[0].at: comes after the scenario's duration",
+        ),
+        (
+            topic(rate={"steps": [{"at": 0, "rate": "1/s"}, {"at": "1d", "rate": "5/s"}]}),
+            "topics.orders.rate.steps[1].at: comes after the scenario's duration",
+        ),
+        (
             topic(rate={"daily": {"low": "5/s", "high": "5/s"}}),
             "topics.orders.rate.daily.high: must be above low (5/s)",
         ),
