@@ -170,9 +170,10 @@ def to_each(world: World, names: Sequence[str], action: Callable[[str, Process],
 
 def on_start(world: World, event: Start) -> None:
     tell(world, event, event.members)
+    in_their_places = set(all_present(world, event.members))
     for name in event.members:
-        if present(world, name) != name:
-            continue  # a successor has its place
+        if name not in in_their_places:
+            continue  # a successor is there
         begins = start_soon if name in world.strategies else start_new
         begins(world, name, world.start_delay_ms(), world.members[name])
 
