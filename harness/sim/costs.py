@@ -220,6 +220,7 @@ class Meter:
                     self.moved += track.last[0] != name
                     self.needless += track.last == me and not track.readers
                 track.last = me
+                track.readers.pop(name, None)
                 track.readers[name] = start
         self.changed()
 
@@ -229,10 +230,10 @@ class Meter:
         self.count_twice(fact)
         mine = self.reading.setdefault(name, set())
         for tp in flat(fact["partitions"]):
-            left = self.tracks[tp].readers if tp in self.tracks and tp in mine else ()
+            left = self.tracks[tp].readers if tp in self.tracks and tp in mine else {}
             mine.discard(tp)
-            for other in left:
-                self.hand_on(tp, other, taken=False)
+            if left:  # the last of those who have not heard that they are out
+                self.hand_on(tp, next(reversed(left)), taken=False)
         self.changed()
 
     def hand_on(self, tp: TopicPartition, other: str, *, taken: bool) -> None:

@@ -97,6 +97,13 @@ class TestStandstill:
         found = cost(pauses, crash, members={"c": {"count": 2, "topics": "t"}})
         assert found.stalled_s == pytest.approx(2 * 45 + 2 * 180, abs=10)
 
+    def test_it_counts_once_where_two_have_not_heard_that_they_are_out(self) -> None:
+        """The partition is the second one's again when the third is gone, and not the first one's as well."""
+        pauses = [{"at": at, "pause": {"members": name, "for": "20m"}} for at, name in (("1m", "c-1"), ("3m", "c-2"))]
+        topics, members = {"t": {"partitions": 1}}, {"c": {"count": 3, "topics": "t"}}
+        found = cost(*pauses, {"at": "5m", "crash": "c-3"}, topics=topics, members=members)
+        assert found.stalled_s == pytest.approx(2 * 45 + 300, abs=10)
+
 
 @pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
 def test_who_is_cut_off_fetches_nothing(strategy: str) -> None:
