@@ -150,6 +150,30 @@ def test_an_assignor_may_take_its_time_with_each_of_many_calls(monkeypatch: pyte
     assert watched_run(parse_scenario(RESTART), f"classic/{HERE}:TakesItsTime", 1).broken is None
 
 
+def test_a_sticky_leader_that_knows_less_than_others_claim_gives_twice_as_in_kafka() -> None:
+    """The next leader has not heard of the partition that the last one gave away. Members subscribe unlike each other
+    only from an event on."""
+    scenario = parse_scenario(
+        {
+            "duration": "5m",
+            "topics": {"a": {"partitions": 2}, "b": {"partitions": 1}, "c": {"partitions": 8, "rate": "80/s"}},
+            "members": {"m": {"count": 4, "topics": ["a", "b", "c"]}},
+            "client": {"metadata.max.age.ms": 60_000},
+            "timeline": [
+                {"at": "60s", "subscribe": {"members": ["m-1", "m-2"], "topics": ["c"]}},
+                {"at": "61s", "add partitions": {"topic": "b", "to": 2}},
+                {"at": "70s", "stop": "m-1"},
+            ],
+        }
+    )
+    runs = (watched_run(scenario, "classic/sticky", seed) for seed in range(1, 41))
+    told = next(one for one in runs if one.broken is not None)
+    assert told.broken is not None
+    assert told.broken.invariant == "one owner"
+    assert told.kafkas_own is not None
+    assert "older than what others claim" in told.kafkas_own
+
+
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_what_an_assignor_prints_is_no_part_of_the_answer(tmp_path: Path, jobs: str) -> None:
     """Saved runs began with it, and could not be read again."""
