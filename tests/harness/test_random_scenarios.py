@@ -336,6 +336,7 @@ def test_who_was_removed_hears_of_it_in_the_end() -> None:
         (157, 71),  # a static member joins a stable group again, which does not put its session off
         (860, 72),  # likewise
         (468, 63),  # two readers, where a rebalance passes a static cooperative member over: Kafka's own
+        (4466, 20261118),  # the first while the group waits for its leader; who led before sends its assignment late
         (4114, 20261118),  # an upgrade that breaks off answers a static member, and keeps its place
     ],
 )

@@ -147,7 +147,7 @@ class ClassicRules:
                     self.check_leader(request.generation_id, now_ms)
                 if current and self.state == State.COMPLETING_REBALANCE.value:
                     self.syncing.add(request.member_id)
-                if request.assignments and request.generation_id != self.given[0]:
+                if request.assignments and request.generation_id > self.given[0]:
                     given = {one.member_id: one.assignment for one in request.assignments}
                     self.given = request.generation_id, given
             case OffsetCommitRequest():
@@ -264,6 +264,7 @@ class ClassicRules:
         if response.error_code is not NONE:
             return
         self.leader = response.leader
+        again = member_id in self.told.get(generation, ())
         self.told.setdefault(generation, set()).add(member_id)
         self.gone.pop(member_id, None)
         self.killed.pop(member_id, None)
@@ -277,8 +278,9 @@ class ClassicRules:
             if former != member_id:
                 session_ms = min(session_ms, self.seats[former].session_ms if former in self.seats else session_ms)
         known = self.seats.get(member_id)
-        # Who joins a stable group again with nothing new is told so, and its session goes on as it was.
-        heard_ms = known.heard_ms if known is not None and self.state == State.STABLE.value else asked_ms
+        # Who joins again with nothing new is told so, and its session goes on as it was.
+        nothing_new = again or self.state == State.STABLE.value
+        heard_ms = known.heard_ms if known is not None and nothing_new else asked_ms
         life = self.health.life_of(request.client_id)
         self.seats[member_id] = Seat(session_ms, max(0, request.rebalance_timeout_ms), instance_id, heard_ms, life)
         if response.members and generation == self.generation != self.listed:
