@@ -15,11 +15,10 @@ from functools import cached_property
 from typing import Any
 
 from assignors.json_contract import ContractError
-from assignors.strategies import load_named
 from harness.intervals import Interval, confidence_of, median_interval
 from harness.runs import Progress, Sample, run_all
 from harness.scenario.model import Scenario
-from harness.scenario.strategy_lists import normal_strategy, parse_strategies
+from harness.scenario.strategy_lists import load_strategies, normal_strategy
 from harness.weights import NAMES, Weights, default_weights, score
 
 DEFAULT_STRATEGIES = (
@@ -232,8 +231,7 @@ def checked_strategies(strategies: Sequence[str], path: str = "--strategies") ->
     """In full, each once, and with an assignor that can be loaded: a typo should not cost twenty runs."""
     found: list[str] = []
     for text in strategies:
-        for strategy in parse_strategies(text, path):
-            load_named(strategy, path)
+        load_strategies(text, path)
         name = normal_strategy(text, path)
         if name in found:
             raise ContractError(path, f"{name} stands twice")
