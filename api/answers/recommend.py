@@ -114,5 +114,5 @@ def scenario_from(data: Any, now: str | None = None) -> tuple[Scenario, Sequence
         named, group = parse_request(data)
         named = named and normal_strategy(named)
     else:
-        named, group = None, group_from_json(data)
-    return life_of_group(group, strategy=now or named), (ASSUMED,)
+        named, group = None, group_from_json(data, "")
+    return life_of_group(group, strategy=now or named, path="group" if "group" in data else ""), (ASSUMED,)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assignors.json_contract import at
 from assignors.model import Group, Topic
-from harness.scenario.checks import check_scenario
+from harness.scenario.checks import EventPlace, Places, check_scenario
 from harness.scenario.model import Event, MemberSpec, Rate, Scenario, TopicSpec
 
 
@@ -27,8 +28,10 @@ def scenario_of_group(
     broker: Mapping[str, Any] | None = None,
     timeline: Sequence[Event] = (),
     strategy: str | None = None,
+    path: str = "",
 ) -> Scenario:
-    """A member of capacity 2 takes half of `record_ms` a record. Topics without partitions are passed over."""
+    """A member of capacity 2 takes half of `record_ms` a record. Topics without partitions are passed over. `path` is
+    where the group stands in its document."""
     scenario = Scenario(
         name=name,
         duration_ms=duration_ms,
@@ -53,7 +56,8 @@ def scenario_of_group(
         timeline=tuple(sorted(timeline, key=lambda event: event.at_ms)),
         strategy=strategy,
     )
-    check_scenario(scenario, [f"timeline[{i}].{event.KIND}" for i, event in enumerate(scenario.timeline)])
+    paths = [f"timeline[{i}].{event.KIND}" for i, event in enumerate(scenario.timeline)]
+    check_scenario(scenario, Places(whole=path, events=[EventPlace(one, at(one, "members")) for one in paths]))
     return scenario
 
 

@@ -324,3 +324,15 @@ def test_the_command_on_a_group_for_people(run: Run) -> None:  # noqa: F811
     assert "Too few seeds: " in ended.out
     assert "a life was assumed for the group" in ended.out
     assert "Java clients" in ended.out
+
+
+@pytest.mark.parametrize("path", ["group.", ""])
+def test_a_wrong_group_is_told_by_its_place_in_the_document(run: Run, path: str) -> None:  # noqa: F811
+    def said(**members: Any) -> str:
+        group = {"topics": {"t": {"partitions": 1}}, "members": members}
+        return run("recommend", "-", stdin=json.dumps({"group": group} if path else group)).err
+
+    twice = {"topics": ["t"], "instance_id": "i"}
+    assert said(a=twice, b=twice) == f"rebalance-lab: {path}members.b.instance_id: i is a's already\n"
+    assert said(a={}) == f"rebalance-lab: {path}members.a.topics: is missing\n"
+    assert said(a={"topics": ["u"]}).startswith(f"rebalance-lab: {path}members: nobody subscribes")
