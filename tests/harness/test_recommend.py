@@ -336,3 +336,7 @@ def test_a_wrong_group_is_told_by_its_place_in_the_document(run: Run, path: str)
     assert said(a=twice, b=twice) == f"rebalance-lab: {path}members.b.instance_id: i is a's already\n"
     assert said(a={}) == f"rebalance-lab: {path}members.a.topics: is missing\n"
     assert said(a={"topics": ["u"]}).startswith(f"rebalance-lab: {path}members: nobody subscribes")
+
+
+def test_an_empty_option_is_told_by_its_own_name(run: Run) -> None:  # noqa: F811
+    assert run("recommend", "examples/orders.json", "--from", "").err.startswith("rebalance-lab: --from: unknown")
