@@ -81,7 +81,10 @@ def show(needs: Needs, sizing: Sizing, unit: str, deploy: Deploy | None) -> None
         (f"with {needs.headroom:.0%} headroom", lambda plan: rate_text(plan.with_headroom, unit)),
         ("partitions needed", lambda plan: f"{plan.partitions:,}"),
         (f"consumers on {counted(sizing.partitions, 'partition')}", lambda plan: number_text(plan.consumers)),
-        ("partitions of the fullest", lambda plan: f"{plan.most_partitions_a_consumer or ''}"),
+        (
+            "partitions of the fullest",
+            lambda plan: "" if plan.most_partitions_a_consumer is None else f"{plan.most_partitions_a_consumer:,}",
+        ),
         ("how busy it is", lambda plan: "" if plan.utilisation is None else f"{plan.utilisation:.0%}"),
     ]
     if needs.outage_s:

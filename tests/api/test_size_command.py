@@ -146,3 +146,8 @@ def test_bad_input_is_one_line_and_exit_code_2(run: Run, arguments: str, message
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(f"rebalance-lab: {message}")
     assert ended.err.count("\n") == 1
+
+
+def test_large_shares_are_written_as_other_figures_are(run: Run) -> None:
+    asked = "size --target 5k/s --per-consumer 600/s --partitions 10000000 --deploys 0"
+    assert "1,000,000" in run(*asked.split()).out
