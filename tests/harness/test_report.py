@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from harness.recommend.advice import recommend, sureness
 from harness.report.advice import advice_html
 from harness.report.drawings import drawing
 from harness.report.page import report_page
+from harness.scenario.model import TopicSpec
 from harness.scenario.reading import load_scenario, parse_scenario
 from harness.timelines import timelines
 from tests.harness.small_scenarios import RESTART
@@ -287,6 +289,49 @@ def test_members_that_are_not_drawn_are_not_nobody(browser: Any, comparison: Com
     assert "no owner, or one that is not drawn" in told
     assert "no owner" not in told
     assert troubles == []
+
+
+WRITTEN_DOWN = """(() => {
+    const pen = CanvasRenderingContext2D.prototype, write = pen.fillText;
+    window.written = [];
+    pen.fillText = function (text, x, y) {
+        const wide = this.measureText(text).width, part = { left: 0, start: 0, center: 0.5, right: 1, end: 1 };
+        const from = x - wide * part[this.textAlign];
+        window.written.push({ text, y, from, to: from + wide, room: this.canvas.clientWidth });
+        return write.call(this, text, x, y);
+    };
+})()"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("days", [1, 10, 3_650])
+def test_the_times_of_a_long_run_do_not_cover_each_other(
+    browser: Any, comparison: Comparison, tmp_path: Path, days: int, width: int
+) -> None:
+    scenario = replace(
+        comparison.scenario,
+        duration_ms=days * 86_400_000,
+        timeline=(),
+        topics=(TopicSpec(name="orders", partitions=1),),
+    )
+    file = tmp_path / "report.html"
+    file.write_text(report_page(compare(scenario, ["classic/range"], [1], jobs=1), jobs=1), encoding="utf-8")
+    tab = browser.new_page(viewport={"width": width, "height": 844})
+    tab.add_init_script(WRITTEN_DOWN)
+    tab.goto(file.as_uri())
+    tab.locator("[data-do=all]").click()
+    tab.evaluate("window.written.length = 0")
+    tab.locator("[value=partition]").check(force=True)
+    tab.wait_for_timeout(200)
+    rows: dict[float, list[Any]] = {}
+    for one in tab.evaluate("window.written"):
+        if re.match(r"[0-9]+:[0-9]{2}", one["text"]):
+            rows.setdefault(one["y"], []).append(one)
+    assert rows
+    for times in rows.values():
+        assert 2 <= len(times) < 20
+        assert all(a["to"] < b["from"] for a, b in pairwise(times))
+        assert max(one["to"] for one in times) <= times[0]["room"]
 
 
 def painted(tab: Any) -> int:
