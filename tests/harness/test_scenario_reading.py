@@ -227,6 +227,7 @@ def test_a_section_with_nothing_in_it_is_as_good_as_none() -> None:
         ),
         (scenario(members={"a\u2028b": {"topics": "orders"}}), "members: 'a\\u2028b' cannot be a member's name"),
         (scenario(members={"\x1b[31m": {"topics": "orders"}}), "members: '\\x1b[31m' cannot be a member's name"),
+        (scenario(members={"\u202evil": {"topics": "orders"}}), "members: '\\u202evil' cannot be a member's name"),
         (member(count=0), "members.c.count: must be at least 1, got 0"),
         (member(count=20_001), "members.c.count: must be at most 20,000, got 20001"),
         (member(topics=["order"]), "members.c.topics: there is never a topic order; did you mean orders?"),

@@ -302,6 +302,8 @@ def test_saved_runs_are_ranked_anew_without_running_them(run: Run, tmp_path: Pat
         ("compare {file} --weights moved=1,moved=2", "--weights: moved stands twice"),
         ("simulate {file} --strategy=", '--strategy: unknown strategy ""'),
         ("compare {file} --strategies=", '--strategies: unknown strategy ""'),
+        ("compare {file} --weights moved=1_0", "--weights: moved needs a number"),
+        ("compare {file} --weights moved=٣", "--weights: moved needs a number"),
         ("compare {file} --weights moved=nan", "--weights: moved needs a number"),
         ("compare {file} --weights " + "unowned_s=0,stalled_s=0,behind_s=0,read_twice=0,moved=0,"
          "needless_revocations=0,failed_processes=0", "--weights: everything weighs 0"),
