@@ -11,7 +11,7 @@ import errno
 import io
 import os
 import sys
-from typing import Annotated, cast
+from typing import Annotated, TextIO, cast
 
 import typer
 
@@ -77,6 +77,7 @@ def main() -> None:
     from assignors.interface import AssignorError
     from assignors.json_contract import ContractError
 
+    open_closed_streams()
     # A terminal that does not have a letter shows another one: no answer ends in the middle for that.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
@@ -89,7 +90,7 @@ def main() -> None:
     except SystemExit as ended:
         if not isinstance(ended.__context__, BrokenPipeError):  # out of which typer makes a 1: the answer is no
             raise
-        forget_output()
+        forget(sys.stdout)
     except typer.Abort:
         sys.exit(130)
     except UsageError as error:
@@ -104,21 +105,32 @@ def main() -> None:
             raise
         fail(f"{error.name} is not installed: pip install 'rebalance-lab[{extra}]'")
     except BrokenPipeError:  # `rebalance-lab ... | head`
-        forget_output()
+        forget(sys.stdout)
     except OSError as error:
         if error.errno not in UNWRITABLE:
             raise
-        forget_output()
+        forget(sys.stdout)
         fail(f"the answer cannot be written: {error.strerror}")
 
 
-def forget_output() -> None:
+def open_closed_streams() -> None:
+    """Whoever closed one wants nothing from it. Python has None there, and the next file would get its number."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - as long as the process lives
+
+
+def forget(stream: TextIO) -> None:
     """What is left of it, which the interpreter would try to write once more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def fail(message: str) -> None:
-    sys.stderr.write("rebalance-lab: " + harmless(" ".join(message.split())) + "\n")
+    try:
+        sys.stderr.write("rebalance-lab: " + harmless(" ".join(message.split())) + "\n")
+        sys.stderr.flush()
+    except OSError:  # nobody can be told, but for the exit code
+        forget(sys.stderr)
     raise SystemExit(2)
 
 

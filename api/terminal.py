@@ -24,8 +24,10 @@ MOST_BYTES = 500_000_000
 
 def read_input(file: str) -> bytes:
     """A file's bytes, or standard input for `-`."""
-    if file == "-" and sys.stdin.isatty():
+    if file == "-" and (sys.stdin is None or sys.stdin.isatty()):
         raise BadInput("no input: name a FILE, or pipe JSON into the command")
+    if not file:  # which pathlib takes for the folder that one is in
+        raise BadInput("no input: the name of the file is empty")
     try:
         with sys.stdin.buffer if file == "-" else Path(file).open("rb") as stream:
             data = stream.read(MOST_BYTES + 1)

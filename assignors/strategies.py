@@ -9,11 +9,11 @@ Start at   parse_strategy, load_assignor
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar, cast
 
-from assignors.interface import Assignor, AssignorError, error_line, error_text
+from assignors.interface import Assignor, AssignorError, error_line, error_text, supported_protocols_of
 from assignors.json_contract import ContractError, shown
 from assignors.model import Group
 
@@ -34,6 +34,12 @@ SHORT = {"range": "classic/range"} | {
 
 PROTOCOLS = ("classic", "consumer")
 
+LIMIT = 1 << 31
+"""A partition is a signed number of 32 bits in all of Kafka's messages."""
+MOST_PARTITIONS = 10_000_000
+"""In one answer: five times as many as any scenario has, and in bytes about what a broker takes in one request."""
+
+T = TypeVar("T")
 
 _custom_allowed = True
 
@@ -81,10 +87,25 @@ def load_assignor(strategy: Strategy, path: str = "strategy") -> Assignor:
 def load_named(strategy: Strategy, path: str = "strategy") -> Assignor:
     """For a group, whose members list their assignors by name; who only asks for an assignment needs none."""
     assignor = load_assignor(strategy, path)
-    name = getattr(assignor, "name", None)
-    if not isinstance(name, str) or not name:
-        raise ContractError(path, f"{strategy.assignor} has no name: members of a group list their assignors by it")
+    if strategy.is_custom:
+        name = said(strategy, path, "name", lambda: getattr(assignor, "name", None))
+        if not isinstance(name, str) or not name:
+            raise ContractError(path, f"{strategy.assignor} has no name: members of a group list their assignors by it")
+        if strategy.protocol == "classic":
+            protocols = said(strategy, path, "supported_protocols", lambda: supported_protocols_of(assignor))
+            if not protocols:
+                raise ContractError(path, f"{strategy.assignor}.supported_protocols: names none")
     return assignor
+
+
+def said(strategy: Strategy, path: str, attribute: str, read: Callable[[], T]) -> T:
+    """What a stranger's class says of itself, or a line on why that cannot be had."""
+    try:
+        return read()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a property may do anything
+        raise ContractError(path, f"{strategy.assignor}.{attribute}: {error_text(error)}") from error
 
 
 def load_custom(target: str, path: str = "strategy") -> Assignor:
@@ -134,7 +155,12 @@ def run_assignor(assignor: Assignor, group: Group) -> Mapping[str, Mapping[str, 
         raise
     except BaseException as error:  # whatever a custom class raises is a finding about it, also SystemExit
         raise AssignorError(f"{name}.assign raised {error_line(error)}") from error
-    problem = shape_problem(answer)
+    try:
+        problem = shape_problem(answer)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # likewise mappings and lists of its own, when they are looked at
+        raise AssignorError(f"{name}.assign returned what cannot be read: {error_line(error)}") from error
     if problem:
         raise AssignorError(f"{name}.assign returned {problem}")
     return answer
@@ -144,6 +170,7 @@ def shape_problem(answer: object) -> str | None:
     """What keeps this from being member -> topic -> partitions; whether it is a good assignment is another question."""
     if not isinstance(answer, Mapping):
         return f"a {type(answer).__name__}, not a mapping of member to topics"
+    size = 0
     for member, share in answer.items():
         if not isinstance(member, str):
             return f"{member!r} as a member id"
@@ -154,6 +181,11 @@ def shape_problem(answer: object) -> str | None:
                 return f"{topic!r} as a topic of member {member!r}"
             if isinstance(partitions, str | bytes) or not isinstance(partitions, Sequence):
                 return f"a {type(partitions).__name__} for {topic!r} of member {member!r}, not a list of partitions"
+            size += len(partitions)
+            if size > MOST_PARTITIONS:
+                return f"more than {MOST_PARTITIONS:,} partitions"
             if not all(type(partition) is int for partition in partitions):
                 return f"a partition of {topic!r} that is not an int, for member {member!r}"
+            if not all(-LIMIT <= partition < LIMIT for partition in partitions):
+                return f"a partition of {topic!r} beyond 32 bits, for member {member!r}"
     return None

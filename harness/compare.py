@@ -15,11 +15,11 @@ from functools import cached_property
 from typing import Any
 
 from assignors.json_contract import ContractError
-from assignors.strategies import load_named
 from harness.intervals import Interval, confidence_of, median_interval
 from harness.runs import Progress, Sample, run_all
-from harness.scenario.model import Scenario
-from harness.scenario.strategy_lists import normal_strategy, parse_strategies
+from harness.scenario.model import RollingRestart, Scenario
+from harness.scenario.strategy_lists import load_strategies, normal_strategy
+from harness.units import duration_text
 from harness.weights import NAMES, Weights, default_weights, score
 
 DEFAULT_STRATEGIES = (
@@ -196,7 +196,8 @@ def compare(
 ) -> Comparison:
     """`strategies` None: those that make sense for the scenario."""
     chosen, notes = usual_strategies(scenario) if strategies is None else (tuple(strategies), ())
-    chosen = checked_strategies(chosen)
+    chosen = checked_strategies(chosen, "strategy" if strategies is None else "--strategies")
+    check_migrations(scenario)
     if not seeds:
         raise ContractError("seeds", "there must be at least one")
     samples = run_all(scenario, chosen, seeds, jobs=jobs, progress=progress)
@@ -232,10 +233,20 @@ def checked_strategies(strategies: Sequence[str], path: str = "--strategies") ->
     """In full, each once, and with an assignor that can be loaded: a typo should not cost twenty runs."""
     found: list[str] = []
     for text in strategies:
-        for strategy in parse_strategies(text, path):
-            load_named(strategy, path)
+        load_strategies(text, path)
         name = normal_strategy(text, path)
         if name in found:
             raise ContractError(path, f"{name} stands twice")
         found.append(name)
     return tuple(found)
+
+
+def check_migrations(scenario: Scenario) -> None:
+    """What the timeline leads to can be loaded as well. It is in order of time here, and may not be so in its file."""
+    for event in scenario.timeline:
+        if isinstance(event, RollingRestart) and event.strategy is not None:
+            try:
+                load_strategies(event.strategy)
+            except ContractError as error:
+                message = f"the {event.KIND} at {duration_text(event.at_ms)}: {error.message}"
+                raise ContractError("timeline", message) from error

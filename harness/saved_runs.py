@@ -8,6 +8,7 @@ from typing import Any
 from assignors.json_contract import ContractError, at, expect_list, expect_object
 from harness.compare import Comparison
 from harness.runs import Sample
+from harness.scenario.model import Scenario
 from harness.scenario.reading import parse_scenario
 from harness.units import quoted
 from harness.weights import NAMES, checked, checked_whole, default_weights
@@ -23,7 +24,7 @@ def is_comparison(data: object) -> bool:
 def read_comparison(data: Any) -> Comparison:
     """Only what was measured is read; the ranking is made anew."""
     value = expect_object(data, "comparison")
-    scenario = parse_scenario(value.get("description"))
+    scenario = described(value)
     samples = [read_run(run, at("runs", i)) for i, run in enumerate(expect_list(value["runs"], "runs"))]
     strategies = tuple(dict.fromkeys(one.strategy for one in samples))
     seeds = tuple(dict.fromkeys(one.seed for one in samples))
@@ -42,6 +43,15 @@ def read_comparison(data: Any) -> Comparison:
         samples=tuple(samples),
         notes=tuple(str(note) for note in notes),
     )
+
+
+def described(value: Mapping[str, Any]) -> Scenario:
+    """What is wrong with it is told with its place in the whole document."""
+    try:
+        return parse_scenario(value.get("description"))
+    except ContractError as error:
+        path = f"description.{error.path}" if error.path else "description"
+        raise ContractError(path, error.message) from None
 
 
 def read_run(data: Any, path: str) -> Sample:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 
 from assignors.json_contract import ContractError
 from harness.sim.costs import Costs, Row
-from harness.units import quoted
+from harness.units import is_number, quoted
 
 Weights = Mapping[str, float]
 
@@ -63,9 +63,10 @@ def parse_weights(text: str | None, path: str = "--weights") -> dict[str, float]
 def checked(name: str, value: object, path: str) -> float:
     if name not in NAMES:
         raise ContractError(path, f"no cost is called {quoted(name)}; there are {', '.join(NAMES)}")
+    plain = is_number(value) or (isinstance(value, str) and value.isascii() and "_" not in value)
     try:
-        weight = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+        weight = float(value) if plain else math.nan  # type: ignore[arg-type]
+    except (ValueError, OverflowError):
         weight = math.nan
     if not 0 <= weight <= MOST:
         raise ContractError(path, f"{name} needs a number from 0 to {MOST:,.0f}, got {quoted(value)}")

@@ -93,8 +93,10 @@ def read_sweep(data: Any, folder: Path) -> Sweep:
 
 
 def read_scenarios(data: Mapping[str, Any], folder: Path) -> dict[str, dict[str, Any]]:
-    if ("scenario" in data) == ("scenarios" in data):
-        raise ContractError("scenario", "is missing: name a file, or write it here (or `scenarios: [...]`, not both)")
+    if "scenario" in data and "scenarios" in data:
+        raise ContractError("scenarios", "stands beside scenario: give one of them")
+    if "scenario" not in data and "scenarios" not in data:
+        raise ContractError("scenario", "is missing: name a file, or write it here, or several in `scenarios: [...]`")
     listed = expect_list(data["scenarios"], "scenarios") if "scenarios" in data else [data["scenario"]]
     if not listed:
         raise ContractError("scenarios", "the list is empty: there is nothing to run")

@@ -65,7 +65,7 @@ def advise(data: Any, asked: AdviceAsked, run: Runs) -> Advised:
     from harness.scenario.strategy_lists import normal_strategy
     from spark_eval.default_table import default_table
 
-    now = asked.now and normal_strategy(asked.now, "--from")
+    now = None if asked.now is None else normal_strategy(asked.now, "--from")
     brokers = asked.brokers
     if brokers is not None and not 1 <= brokers <= MOST_BROKERS:
         raise ContractError("--brokers", f"must be between 1 and {MOST_BROKERS:,}, got {brokers}")
@@ -114,5 +114,5 @@ def scenario_from(data: Any, now: str | None = None) -> tuple[Scenario, Sequence
         named, group = parse_request(data)
         named = named and normal_strategy(named)
     else:
-        named, group = None, group_from_json(data)
-    return life_of_group(group, strategy=now or named), (ASSUMED,)
+        named, group = None, group_from_json(data, "")
+    return life_of_group(group, strategy=now or named, path="group" if "group" in data else ""), (ASSUMED,)

@@ -76,12 +76,13 @@ def checked_options(
     scenario: Scenario, *, strategy: str | None = None, seed: int = 1, until: str | None = None
 ) -> tuple[str, int | None]:
     """The strategy in full, and the moment to stop at."""
-    from harness.compare import checked_strategies
+    from harness.compare import check_migrations, checked_strategies
 
     chosen = scenario.strategy if strategy is None else strategy
     if chosen is None:
         raise ContractError("--strategy", "is missing, and the scenario names none")
-    (chosen,) = checked_strategies([chosen], "--strategy")
+    (chosen,) = checked_strategies([chosen], "strategy" if strategy is None else "--strategy")
+    check_migrations(scenario)
     if seed < 0:
         raise ContractError("--seed", f"must not be negative, got {seed}")
     return chosen, until_of(until, scenario)

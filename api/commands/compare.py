@@ -99,11 +99,11 @@ def run_comparison(
         return compare(scenario, chosen, range(1, seeds + 1), weights=weights, jobs=jobs, progress=progress)
 
 
-def write_report(comparison: Comparison, file: str, *, command: str, jobs: int | None) -> None:
+def write_report(comparison: Comparison, file: str, *, command: str, jobs: int | None, advice: str = "") -> None:
     from harness.report.page import report_page
 
     with progress_bar("drawing", len(comparison.strategies)) as progress, aside():
-        page = report_page(comparison, command=command, jobs=jobs, progress=progress)
+        page = report_page(comparison, command=command, advice=advice, jobs=jobs, progress=progress)
     write_file(file, page)
 
 

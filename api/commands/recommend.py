@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from api.answers.recommend import AdviceAsked, advise
-from api.commands.compare import command_line, run_comparison, seeds_for, trouble
-from api.terminal import aside, check_place, console, harmless, print_json, progress_bar, read_input, write_file
+from api.commands.compare import command_line, run_comparison, seeds_for, trouble, write_report
+from api.terminal import aside, check_place, console, harmless, print_json, read_input
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,23 +38,22 @@ def recommend_command(
     check_place(html, file)
     data = decode_document(read_input(file))
     asked = AdviceAsked(now=now, strategies=strategies, seeds=seeds_for(data, seeds), weights=weights, brokers=brokers)
+    asked_now = {"from": now, "strategies": strategies, "seeds": seeds, "weights": weights, "brokers": brokers}
+    command = command_line("recommend", file, **asked_now, html=html)
     try:
         with aside():
             advised = advise(data, asked, partial(run_comparison, jobs=jobs))
     except NothingSound as nothing:
         sys.stderr.write(f"broken: {nothing.message}\n")
+        if html is not None:
+            write_report(nothing.comparison, html, command=command, jobs=jobs)
         show_trouble(nothing.comparison, file)
         return False
     advice, sure, notes, comparison = advised.advice, advised.sureness, advised.notes, advised.comparison
     if html is not None:
         from harness.report.advice import advice_html
-        from harness.report.page import report_page
 
-        asked_now = {"from": now, "strategies": strategies, "seeds": seeds, "weights": weights, "brokers": brokers}
-        command = command_line("recommend", file, **asked_now, html=html)
-        with progress_bar("drawing", len(comparison.strategies)) as progress, aside():
-            shown = advice_html(advice, sure, notes)
-            write_file(html, report_page(comparison, command=command, advice=shown, jobs=jobs, progress=progress))
+        write_report(comparison, html, command=command, jobs=jobs, advice=advice_html(advice, sure, notes))
     if as_json:
         print_json(advised.to_json())
     else:

@@ -74,11 +74,11 @@ def simulate_command(
 def read_scenario(file: str) -> tuple[Scenario, Sequence[str]]:
     """Whatever compare and recommend take: what they say of a run that broke is to be typed as it is."""
     from api.answers.recommend import scenario_from
-    from harness.saved_runs import is_comparison
+    from harness.saved_runs import described, is_comparison
     from harness.scenario.documents import decode_document
 
     data = decode_document(read_input(file))
-    return scenario_from(data.get("description") if is_comparison(data) else data)
+    return (described(data), ()) if is_comparison(data) else scenario_from(data)
 
 
 def watcher(progress: Callable[[int], None] | None) -> Callable[[Fact], None] | None:

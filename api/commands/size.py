@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from api.answers.size import Deploy
     from harness.sizing import Needs, Plan, Sizing
 
+SHORTEST_NAME = 12
+"""A strategy's name is folded to so many characters before a column is left out."""
 BYTE_NAMES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B"))
 
 
@@ -78,8 +80,11 @@ def show(needs: Needs, sizing: Sizing, unit: str, deploy: Deploy | None) -> None
         ("demand", lambda plan: rate_text(plan.demand, unit)),
         (f"with {needs.headroom:.0%} headroom", lambda plan: rate_text(plan.with_headroom, unit)),
         ("partitions needed", lambda plan: f"{plan.partitions:,}"),
-        (f"consumers on {sizing.partitions:,} partitions", lambda plan: number_text(plan.consumers)),
-        ("partitions of the fullest", lambda plan: f"{plan.most_partitions_a_consumer or ''}"),
+        (f"consumers on {counted(sizing.partitions, 'partition')}", lambda plan: number_text(plan.consumers)),
+        (
+            "partitions of the fullest",
+            lambda plan: "" if plan.most_partitions_a_consumer is None else f"{plan.most_partitions_a_consumer:,}",
+        ),
         ("how busy it is", lambda plan: "" if plan.utilisation is None else f"{plan.utilisation:.0%}"),
     ]
     if needs.outage_s:
@@ -87,11 +92,12 @@ def show(needs: Needs, sizing: Sizing, unit: str, deploy: Deploy | None) -> None
         rows.append((f"caught up after {outage} down", lambda plan: caught_up_text(plan.catch_up_s)))
     for title, cell in rows:
         table.add_row(title, *(cell(plan) for plan in plans))
-    out.print(headline(f"{sizing.partitions:,} partitions", f", {why(needs, sizing, unit)}"), soft_wrap=True)
+    out.print(headline(counted(sizing.partitions, "partition"), f", {why(needs, sizing, unit)}"), soft_wrap=True)
     out.print(table)
     out.print(brokers_text(needs, sizing), soft_wrap=True)
     if sizing.lasts_years is not None:
-        out.print(f"{sizing.partitions:,} partitions suffice for {sizing.lasts_years:.1f} years", soft_wrap=True)
+        suffice = f"{counted(sizing.partitions, 'partition')} suffice{'s' * (sizing.partitions == 1)}"
+        out.print(f"{suffice} for {sizing.lasts_years:.1f} years", soft_wrap=True)
     if deploy is not None:
         show_deploy(deploy, sizing, unit)
     for note in sizing.notes:
@@ -103,21 +109,20 @@ def show_deploy(deploy: Deploy, sizing: Sizing, unit: str) -> None:
     from rich.table import Table
 
     out = console()
-    count = "1 consumer" if deploy.consumers == 1 else f"{deploy.consumers:,} consumers"
+    count = counted(deploy.consumers, "consumer")
     out.print(headline(f"\nA rolling deploy of {count}", f", {deploy.assumed}"), soft_wrap=True)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True)
     table.add_column("", overflow="fold")
-    for title in ("without\nan owner", "longest\ngap", "waiting\nat most", "caught\nup in"):
-        table.add_column(title, justify="right", overflow="fold")
-    for one in deploy.costs:
-        about = "~" if one.estimated else ""
-        table.add_row(
-            one.strategy,
-            f"{about}{number(one.unowned_s)} s",
-            f"{number(one.unowned_longest_s)} s",
-            f"{about}{amount_text(one.waiting, unit)}",
-            caught_up_text(one.catch_up_s),
-        )
+    columns = deploy_columns(deploy, unit)
+    left = out.width - SHORTEST_NAME
+    for title, cells in list(columns.items()):
+        left -= 2 + max(map(len, [*title.split("\n"), *cells]))
+        if left < 0:
+            del columns[title]
+        else:
+            table.add_column(title, justify="right", no_wrap=True)
+    for i, one in enumerate(deploy.costs):
+        table.add_row(one.strategy, *(cells[i] for cells in columns.values()))
     out.print(table)
     if any(one.estimated for one in deploy.costs):
         out.print("~ an estimate, from a smaller group that is as busy", style="dim")
@@ -125,6 +130,22 @@ def show_deploy(deploy: Deploy, sizing: Sizing, unit: str) -> None:
     share = f"{sizing.standstill or 0:.2g} of their time"
     out.print(f"a deploy takes {time_text(deploy.takes_s)}", soft_wrap=True)
     out.print(f"{often} with {deploy.costs[0].strategy}: partitions stand still for {share}", soft_wrap=True)
+
+
+def deploy_columns(deploy: Deploy, unit: str) -> dict[str, list[str]]:
+    """Most telling first: on a narrow terminal the last are left out."""
+    abouts = ["~" if one.estimated else "" for one in deploy.costs]
+    both = list(zip(deploy.costs, abouts, strict=True))
+    return {
+        "without\nan owner": [f"{about}{number(one.unowned_s)} s" for one, about in both],
+        "longest\ngap": [f"{number(one.unowned_longest_s)} s" for one in deploy.costs],
+        "waiting\nat most": [f"{about}{amount_text(one.waiting, unit)}" for one, about in both],
+        "caught\nup in": [caught_up_text(one.catch_up_s) for one in deploy.costs],
+    }
+
+
+def counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def why(needs: Needs, sizing: Sizing, unit: str) -> str:

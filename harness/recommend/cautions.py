@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 
-from assignors.model import Group, Member, Topic
 from assignors.strategies import Strategy
 from harness.compare import Comparison
+from harness.recommend.client_settings import settings_of, static_members
 from harness.recommend.migration import COOPERATIVE
+from harness.recommend.properties import CLASSIC_ONLY
 from harness.scenario.model import DeleteTopic, RollingRestart, Scenario, Slow
 from harness.scenario.strategy_lists import parse_strategies
-from harness.scenario.to_group import subscription
+from harness.scenario.to_group import largest_group
 from harness.sim.parts import options
 from harness.units import duration_text
 
-CLASSIC_SESSION_MS = 45_000
 CONSUMER_SESSION_MS = 45_000
 
 
 def cautions(comparison: Comparison, strategy: str) -> Iterator[str]:
     chosen = parse_strategies(strategy)[0]
     scenario = comparison.scenario
-    if chosen.static:
+    if chosen.static or static_members(scenario):
         yield from static_cautions(chosen, scenario)
     if chosen.protocol == "consumer":
         yield from consumer_cautions(scenario)
@@ -39,12 +39,13 @@ def cautions(comparison: Comparison, strategy: str) -> Iterator[str]:
 
 def deletion_cautions(scenario: Scenario) -> Iterator[str]:
     """The leader hears of it first and commits in vain, then the others do."""
-    application = options(scenario.client)
+    applications = [options(settings_of(member, scenario)) for member in scenario.members]
+    waits_ms = max((one.max_poll_interval_ms for one in applications if not one.commits_after_processing), default=0)
     deleted = [event.topic for event in scenario.timeline if isinstance(event, DeleteTopic)]
-    if deleted and not application.commits_after_processing:
+    if deleted and waits_ms:
         yield (
             f"Where a topic is deleted ({deleted[0]} here) that eager members read, their last auto-commit is tried "
-            f"again until max.poll.interval.ms ({duration_text(application.max_poll_interval_ms)}) is over, by the "
+            f"again until max.poll.interval.ms ({duration_text(waits_ms)}) is over, by the "
             "leader and then by the others, and nobody reads: take it out of the subscription first."
         )
 
@@ -53,7 +54,7 @@ def batch_cautions(strategy: Strategy, scenario: Scenario) -> Iterator[str]:
     """Of the member whose full batches take longest, as those of one that has fallen behind are."""
     longest_ms, slowest = 0.0, options({})
     for member in scenario.members:
-        application = options({**scenario.client, **member.client})
+        application = options(settings_of(member, scenario))
         events = [one for one in scenario.timeline if isinstance(one, Slow) and member.name in one.members]
         batch_ms = application.max_poll_records * member.record_ms * max([1.0, *(one.factor for one in events)])
         if batch_ms > longest_ms:
@@ -84,9 +85,10 @@ def remedy(records: int, takes_ms: float, allowed_ms: int) -> str:
 
 
 def session_ms(strategy: Strategy, scenario: Scenario) -> int:
+    """The longest, where members differ."""
     if strategy.protocol == "consumer":
         return int(scenario.broker.get("group.consumer.session.timeout.ms", CONSUMER_SESSION_MS))
-    return int(scenario.client.get("session.timeout.ms", CLASSIC_SESSION_MS))
+    return max(options(settings_of(member, scenario)).session_timeout_ms for member in scenario.members)
 
 
 def static_cautions(strategy: Strategy, scenario: Scenario) -> Iterator[str]:
@@ -109,7 +111,8 @@ def static_cautions(strategy: Strategy, scenario: Scenario) -> Iterator[str]:
 
 
 def consumer_cautions(scenario: Scenario) -> Iterator[str]:
-    set_here = [name for name in ("session.timeout.ms", "heartbeat.interval.ms") if name in scenario.client]
+    settings = [settings_of(member, scenario) for member in scenario.members]
+    set_here = [name for name in CLASSIC_ONLY if any(name in one for one in settings)]
     if set_here:
         yield (
             f"{' and '.join(set_here)} of the clients mean nothing in the consumer protocol: the broker's "
@@ -124,14 +127,12 @@ def consumer_cautions(scenario: Scenario) -> Iterator[str]:
 
 
 def fetch_session_caution(scenario: Scenario, brokers: int, strategy: str) -> str | None:
-    """Whether the brokers' fetch session slots suffice for this group alone."""
+    """Whether the brokers' fetch session slots suffice for this group alone, with all that its life brings."""
     from harness.fetch_sessions import predict, warning
 
-    topics = {topic.name: Topic(topic.partitions) for topic in scenario.topics}
-    members = {member.name: Member(subscription(member, scenario)) for member in scenario.members}
     first = parse_strategies(strategy)[0]
     prediction = predict(
-        [Group(topics, members)],
+        [largest_group(scenario)],
         brokers=brokers,
         replication=min(3, brokers),
         strategy=f"{first.protocol}/{first.assignor}",

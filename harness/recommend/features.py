@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from statistics import median
 
+from harness.recommend.client_settings import shared
 from harness.scenario.model import Crash, Event, Restart, RollingRestart, Scale, Scenario, Start, Stop
 from harness.scenario.timeline import late_starters
 from protocol_v1.member_config import MemberConfig
@@ -66,7 +67,7 @@ def features_of(scenario: Scenario) -> Features:
         crashes=kinds[1] / changes,
         scaled=kinds[2] / changes,
         downtime_s=median(downtimes) if downtimes else 0.0,
-        session_s=scenario.client.get(SESSION, MemberConfig().session_timeout_ms) / 1_000,
+        session_s=shared(scenario).get(SESSION, MemberConfig().session_timeout_ms) / 1_000,
         callbacks_s=(calls.revoked_ms + calls.assigned_ms + each_ms * partitions / members) / 1_000,
         busy=busy(scenario, members),
         surge=float(any(isinstance(event, RollingRestart) and event.surge for event in events)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assignors.json_contract import ContractError
+from assignors.json_contract import ContractError, at
 from assignors.model import Group
 from harness.scenario.from_group import scenario_of_group
 from harness.scenario.model import Crash, Event, RollingRestart, Scenario, Start
@@ -29,10 +29,13 @@ ASSUMED = (
 )
 
 
-def life_of_group(group: Group, *, name: str = "group", strategy: str | None = None) -> Scenario:
+def life_of_group(group: Group, *, name: str = "group", strategy: str | None = None, path: str = "group") -> Scenario:
+    """`path`: where the group stands in its document."""
     members = [member for member, one in group.members.items() if any(topic in group.topics for topic in one.topics)]
     if not members:
-        raise ContractError("group.members", "nobody subscribes to a topic that exists: there is nothing to simulate")
+        raise ContractError(
+            at(path, "members"), "nobody subscribes to a topic that exists: there is nothing to simulate"
+        )
     at_once = -(-len(members) // MOST_STEPS)
     deploy_ms = -(-len(members) // at_once) * (DOWNTIME_MS + GAP_MS)
     crash_ms = DEPLOY_AT_MS + deploy_ms + REST_MS
@@ -54,6 +57,7 @@ def life_of_group(group: Group, *, name: str = "group", strategy: str | None = N
         record_ms=record_ms(group),
         timeline=timeline,
         strategy=strategy,
+        path=path,
     )
 
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from assignors.strategies import Strategy
-from harness.recommend.properties import CLASS_OF, IN_LIBRDKAFKA
+from harness.recommend.librdkafka import IN_LIBRDKAFKA
+from harness.recommend.properties import CLASS_OF, POLICY
 from harness.scenario.model import Scenario
 from harness.scenario.strategy_lists import parse_strategies
 
-POLICY = "group.consumer.migration.policy"
 USUAL_POLICY = "bidirectional"
 COOPERATIVE = ("cooperative-sticky", "load-aware")
 

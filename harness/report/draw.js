@@ -185,23 +185,20 @@ function line(pen, x, y0, y1, colour, dash, level) {
   pen.setLineDash([]);
 }
 
-// In steps that people count in, and in days by the one, two and five of them where a run takes months.
-function stepOf(pen, shape) {
-  const steps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 21600, 43200].map((s) => s * 1000);
-  for (let days = 86400000; days <= view.to; days *= 10) steps.push(days, 2 * days, 5 * days);
-  const room = Math.max(62, pen.measureText(clock(view.to)).width + 14);
-  return steps.find((ms) => (ms / (view.to - view.from)) * shape.inner > room) || steps[steps.length - 1];
-}
-
 function drawAxis(pen, shape) {
-  const step = stepOf(pen, shape);
+  const hour = 3600, day = 24 * hour;
+  const short = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, hour, 2 * hour, 4 * hour, 6 * hour, day / 2];
+  const steps = [...short, ...[1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000].map((days) => days * day)].map((s) => s * 1000);
+  // The last one may be moved to the left by half of itself.
+  const room = Math.max(62, pen.measureText(clock(view.to)).width * 1.5 + 6);
+  const step = steps.find((ms) => (ms / (view.to - view.from)) * shape.inner > room) || steps.at(-1);
   pen.fillStyle = paint.soft;
   for (let at = Math.ceil(view.from / step) * step; at <= view.to; at += step) {
-    const x = xOf(shape, at);
+    const x = xOf(shape, at), text = clock(at, step < 1000), edge = shape.width - 4;
     line(pen, x, TOP, shape.bottom, paint.line, [1, 3]);
-    const time = clock(at, step < 1000);
-    pen.textAlign = x + pen.measureText(time).width / 2 > shape.width - 4 ? "right" : "center";
-    pen.fillText(time, Math.min(x, shape.width - 4), shape.bottom + 11);
+    const isLast = x + pen.measureText(text).width / 2 > edge;
+    pen.textAlign = isLast ? "right" : "center";
+    pen.fillText(text, isLast ? edge : x, shape.bottom + 11);
   }
 }
 

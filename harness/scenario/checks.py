@@ -1,6 +1,6 @@
 """Whether a scenario can happen: who and what its parts name is there, and there in time.
 
-Given      a Scenario whose parts are each well-formed, and where each event stands in the file
+Given      a Scenario whose parts are each well-formed, and where they stand in the file
 Returns    nothing; ContractError for the first thing that cannot be
 Not here   what is only pointless, such as stopping a member that is down: in a long random timeline that happens
 Start at   check_scenario
@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 from assignors.json_contract import ContractError, at
 from harness.scenario.forms import MAX_MEMBERS
@@ -28,6 +29,7 @@ from harness.scenario.model import (
     Start,
     TopicSpec,
 )
+from harness.scenario.settings import LEAST_SESSION, MOST_SESSION
 from harness.scenario.timeline import kind_of, late_starters
 from harness.scenario.topic_form import MAX_PARTITIONS
 from harness.units import duration_text, quoted
@@ -40,24 +42,45 @@ HEARTBEAT, SESSION = "heartbeat.interval.ms", "session.timeout.ms"
 PLAIN = re.compile(r"[\w.~-]{1,80}")
 
 
-def check_scenario(scenario: Scenario, event_paths: Sequence[str], written_as: Mapping[str, str] | None = None) -> None:
-    """`written_as`: under which name a member stands in the file, where it is one of a count."""
-    paths = {
-        member.name: at("members", (written_as or {}).get(member.name, member.name)) for member in scenario.members
-    }
+class EventPlace(NamedTuple):
+    event: str
+    members: str
+    """The same where they are all that is written: `crash: [c-1]` has no `members`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where things stand in a file, so that a complaint names what somebody wrote."""
+
+    whole: str = ""
+    members: Mapping[str, str] = field(default_factory=dict)
+    """By name, for members of a count and others that do not stand under it."""
+    instance_ids: Mapping[str, str] = field(default_factory=dict)
+    """By the member's name, for those that do not stand under `instance_id`."""
+    events: Sequence[EventPlace]
+
+    def member(self, name: str) -> str:
+        return self.members.get(name) or at(at(self.whole, "members"), name)
+
+    def instance_id(self, name: str) -> str:
+        return self.instance_ids.get(name) or at(self.member(name), "instance_id")
+
+
+def check_scenario(scenario: Scenario, places: Places) -> None:
     total = sum(topic.partitions for topic in scenario.topics)
     if total > MAX_PARTITIONS:
-        raise ContractError("topics", f"the scenario has more than {MAX_PARTITIONS:,} partitions in all")
+        path = at(places.whole, "topics")
+        raise ContractError(path, f"the scenario has more than {MAX_PARTITIONS:,} partitions in all")
     ever = {topic.name for topic in scenario.topics}
     ever |= {event.topic.name for event in scenario.timeline if isinstance(event, CreateTopic)}
     for member in scenario.members:
-        check_subscription(member.topics, member.pattern, ever, paths[member.name])
-        check_timeouts(scenario, member, paths[member.name])
-    check_instances(scenario.members, paths)
+        check_subscription(member.topics, member.pattern, ever, places.member(member.name))
+        check_timeouts(scenario, member, places.member(member.name))
+    check_instances(scenario.members, places)
     check_poison(scenario)
     walk = Walk(scenario, ever, total)
-    for event, path in zip(scenario.timeline, event_paths, strict=True):
-        walk.event(event, path)
+    for event, place in zip(scenario.timeline, places.events, strict=True):
+        walk.event(event, place)
 
 
 def check_subscription(topics: Iterable[str], pattern: str | None, ever: Iterable[str], path: str) -> None:
@@ -85,29 +108,36 @@ def told(name: str) -> str:
 def check_timeouts(scenario: Scenario, member: MemberSpec, member_path: str) -> None:
     """Both are a classic member's: what a client refuses when it is made, and what a broker refuses when it joins."""
     settings = {**scenario.client, **member.client}
-    own = HEARTBEAT in member.client or SESSION in member.client
-    path = at(member_path, "client") if own else "client"
     defaults = MemberConfig()
     session = settings.get(SESSION, defaults.session_timeout_ms)
     heartbeat = settings.get(HEARTBEAT, defaults.heartbeat_interval_ms)
+
+    def written(name: str) -> str:
+        return at(at(member_path, "client") if name in member.client else "client", name)
+
     if heartbeat >= session:
-        raise ContractError(at(path, HEARTBEAT), f"is {heartbeat}, and must be lower than {SESSION} ({session})")
+        # Of two that do not go together the one that stands nearer; a default stands nowhere.
+        if HEARTBEAT in member.client or (HEARTBEAT in settings and SESSION not in member.client):
+            raise ContractError(written(HEARTBEAT), f"is {heartbeat}, and must be lower than {SESSION} ({session})")
+        raise ContractError(written(SESSION), f"is {session}, and must be above {HEARTBEAT} ({heartbeat})")
     broker = CoordinatorConfig()
-    low = scenario.broker.get("group.min.session.timeout.ms", broker.group_min_session_timeout_ms)
-    high = scenario.broker.get("group.max.session.timeout.ms", broker.group_max_session_timeout_ms)
+    low = scenario.broker.get(LEAST_SESSION, broker.group_min_session_timeout_ms)
+    high = scenario.broker.get(MOST_SESSION, broker.group_max_session_timeout_ms)
     if not low <= session <= high:
+        if SESSION not in settings:
+            name, limit = (LEAST_SESSION, low) if session < low else (MOST_SESSION, high)
+            raise ContractError(at("broker", name), f"is {limit}; members have a {SESSION} of {session}")
         raise ContractError(
-            at(path, SESSION),
-            f"is {session}; brokers take {low} to {high} (group.min.session.timeout.ms, group.max.session.timeout.ms)",
+            written(SESSION), f"is {session}; brokers take {low} to {high} ({LEAST_SESSION}, {MOST_SESSION})"
         )
 
 
-def check_instances(members: Iterable[MemberSpec], paths: Mapping[str, str]) -> None:
+def check_instances(members: Iterable[MemberSpec], places: Places) -> None:
     taken: dict[str, str] = {}
     for member in members:
         if member.instance_id is not None and taken.setdefault(member.instance_id, member.name) != member.name:
             raise ContractError(
-                at(paths[member.name], "instance_id"),
+                places.instance_id(member.name),
                 f"{told(member.instance_id)} is {told(taken[member.instance_id])}'s already",
             )
 
@@ -143,30 +173,25 @@ class Walk:
         self.ever = ever
         self.partitions = partitions
 
-    def event(self, event: Event, path: str) -> None:
+    def event(self, event: Event, place: EventPlace) -> None:
         check: Callable[[Any, str], None] | None = self.checks.get(type(event))
         if check is not None:
-            check(event, path)
+            check(event, place.event)
             return
         for name in getattr(event, "members", ()):
-            self.exists(name, at(path, "members"))
-            if name not in self.started:
-                raise ContractError(
-                    at(path, "members"), f"{told(name)} has not started by {duration_text(event.at_ms)}"
-                )
+            self.exists(name, place.members)
+            if isinstance(event, Start):
+                self.started.add(name)
+            elif name not in self.started:
+                raise ContractError(place.members, f"{told(name)} has not started by {duration_text(event.at_ms)}")
         if isinstance(event, Resubscribe):
             if bool(event.topics) == (event.pattern is not None):
-                raise ContractError(path, "say either topics or a pattern")
-            check_subscription(event.topics, event.pattern, self.ever, path)
+                raise ContractError(place.event, "say either topics or a pattern")
+            check_subscription(event.topics, event.pattern, self.ever, place.event)
 
     def exists(self, name: str, path: str) -> None:
         if name not in self.named:
             raise ContractError(path, f"there is no member {told(name)}{close(name, self.named)}")
-
-    def on_start(self, event: Start, path: str) -> None:
-        for name in event.members:
-            self.exists(name, at(path, "members"))
-            self.started.add(name)
 
     def on_scale(self, event: Scale, path: str) -> None:
         self.scaled(event.template, event.to, path, "to")
@@ -192,7 +217,7 @@ class Walk:
         self.started |= new
 
     def on_add(self, event: AddPartitions, path: str) -> None:
-        now = self.topic(event.topic, path, event.at_ms)
+        now = self.topic(event.topic, at(path, "topic"), event.at_ms)
         if event.to <= now:
             raise ContractError(at(path, "to"), f"{event.topic} has {now} partitions then, and they only become more")
         self.grow(event.to - now, at(path, "to"))
@@ -224,7 +249,6 @@ class Walk:
     @property
     def checks(self) -> Mapping[type, Callable[[Any, str], None]]:
         return {
-            Start: self.on_start,
             Scale: self.on_scale,
             Autoscale: self.on_autoscale,
             AddPartitions: self.on_add,

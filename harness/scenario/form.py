@@ -22,6 +22,10 @@ from harness.units import duration_ms, fine_ms, probability, quoted, rate_per_se
 
 ONE_LINE = re.compile(f"[^{schemas.CONTROL}]+")
 TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+RECORD_LIMITS = ("0.001us", "1440m")
+"""How long one record takes."""
+RATE_LIMITS = ("1/d", "1G/s")
+"""Of a topic that has records."""
 T = TypeVar("T")
 
 
@@ -56,13 +60,9 @@ def unit(
 Duration = Annotated[int, unit(duration_ms), WithJsonSchema(schemas.DURATION)]
 LongDuration = Annotated[int, unit(duration_ms, above=0), WithJsonSchema(schemas.LONG_DURATION)]
 """One that must not be nothing."""
-FineDuration = Annotated[
-    float, unit(fine_ms, above=0, within=("0.001us", "1440m")), WithJsonSchema(schemas.FINE_DURATION)
-]
+FineDuration = Annotated[float, unit(fine_ms, above=0, within=RECORD_LIMITS), WithJsonSchema(schemas.FINE_DURATION)]
 PerSecond = Annotated[float, unit(rate_per_second, within=("0/s", "1G/s")), WithJsonSchema(schemas.RATE)]
-RealPerSecond = Annotated[
-    float, unit(rate_per_second, above=0, within=("1/d", "1G/s")), WithJsonSchema(schemas.REAL_RATE)
-]
+RealPerSecond = Annotated[float, unit(rate_per_second, above=0, within=RATE_LIMITS), WithJsonSchema(schemas.REAL_RATE)]
 Chance = Annotated[float, unit(probability), WithJsonSchema(schemas.CHANCE)]
 
 

@@ -2,7 +2,7 @@
 
 Loads are taken as records per second, which is what makes them a workload; where a snapshot holds lags instead, or
 nothing, `rate_per_partition` says how much each partition gets. What members own now is left out: a run begins with a
-group that has yet to form.
+group that has yet to form. Rates and times stay within what a scenario file may say.
 """
 
 from __future__ import annotations
@@ -10,9 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assignors.json_contract import ContractError, at
 from assignors.model import Group, Topic
-from harness.scenario.checks import check_scenario
+from harness.scenario.checks import EventPlace, Places, check_scenario
+from harness.scenario.form import RATE_LIMITS, RECORD_LIMITS
 from harness.scenario.model import Event, MemberSpec, Rate, Scenario, TopicSpec
+from harness.units import fine_ms, rate_per_second
+
+SHORTEST_MS, LONGEST_MS = map(fine_ms, RECORD_LIMITS)
+LOWEST_RATE, HIGHEST_RATE = map(rate_per_second, RATE_LIMITS)
 
 
 def scenario_of_group(
@@ -27,13 +33,15 @@ def scenario_of_group(
     broker: Mapping[str, Any] | None = None,
     timeline: Sequence[Event] = (),
     strategy: str | None = None,
+    path: str = "",
 ) -> Scenario:
-    """A member of capacity 2 takes half of `record_ms` a record. Topics without partitions are passed over."""
+    """A member of capacity 2 takes half of `record_ms` a record. Topics without partitions are passed over. `path` is
+    where the group stands in its document."""
     scenario = Scenario(
         name=name,
         duration_ms=duration_ms,
         topics=tuple(
-            topic_spec(topic_name, topic, rate_per_partition, use_load)
+            topic_spec(topic_name, topic, rate_per_partition, use_load, at(at(path, "topics"), topic_name))
             for topic_name, topic in group.topics.items()
             if topic.partitions
         ),
@@ -41,7 +49,7 @@ def scenario_of_group(
             MemberSpec(
                 name=member_id,
                 topics=tuple(topic for topic in dict.fromkeys(member.topics) if exists(group, topic)),
-                record_ms=record_ms / member.capacity,
+                record_ms=min(max(record_ms / member.capacity, SHORTEST_MS), LONGEST_MS),
                 rack=member.rack,
                 instance_id=member.instance_id,
             )
@@ -53,7 +61,8 @@ def scenario_of_group(
         timeline=tuple(sorted(timeline, key=lambda event: event.at_ms)),
         strategy=strategy,
     )
-    check_scenario(scenario, [f"timeline[{i}].{event.KIND}" for i, event in enumerate(scenario.timeline)])
+    paths = [f"timeline[{i}].{event.KIND}" for i, event in enumerate(scenario.timeline)]
+    check_scenario(scenario, Places(whole=path, events=[EventPlace(one, at(one, "members")) for one in paths]))
     return scenario
 
 
@@ -61,7 +70,7 @@ def exists(group: Group, topic: str) -> bool:
     return topic in group.topics and group.topics[topic].partitions > 0
 
 
-def topic_spec(name: str, topic: Topic, rate_per_partition: float, use_load: bool) -> TopicSpec:
+def topic_spec(name: str, topic: Topic, rate_per_partition: float, use_load: bool, path: str) -> TopicSpec:
     total = sum(topic.load) if topic.load is not None and use_load else 0.0
     if topic.load is None or not total:
         return TopicSpec(
@@ -70,10 +79,12 @@ def topic_spec(name: str, topic: Topic, rate_per_partition: float, use_load: boo
             rate=Rate(((0, rate_per_partition * topic.partitions),)),
             racks=topic.racks,
         )
+    if total > HIGHEST_RATE:
+        raise ContractError(at(path, "load"), f"adds up to {total:g}/s, and a topic has at most {RATE_LIMITS[1]}")
     return TopicSpec(
         name=name,
         partitions=topic.partitions,
-        rate=Rate(((0, total),)),
+        rate=Rate(((0, max(total, LOWEST_RATE)),)),
         weights=tuple(load / total for load in topic.load),
         racks=topic.racks,
     )

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from assignors.json_contract import LONGEST_KEY, ContractError, at
-from harness.scenario.checks import check_scenario, told
+from harness.scenario.checks import EventPlace, Places, check_scenario, told
 from harness.scenario.documents import MAX_BYTES, decode_document
 from harness.scenario.events import read_event
 from harness.scenario.forms import MAX_MEMBERS, MemberForm, ScenarioForm
@@ -27,6 +27,7 @@ from harness.scenario.topics import read_topic
 from harness.units import quoted
 
 METADATA_MAX_AGE = "metadata.max.age.ms"
+INSTANCE_ID = "group.instance.id"
 MAX_MENTIONS = 2_000_000
 """A kind's name stands for all its members, and so a short file for a timeline without end."""
 
@@ -53,20 +54,23 @@ def parse_scenario(data: object) -> Scenario:
         form = ScenarioForm.model_validate(data)
     except ValidationError as error:
         raise as_contract_error(error.errors(include_url=False)[0], data) from None
-    return build(form)
+    return build(form, data)
 
 
-def build(form: ScenarioForm) -> Scenario:
+def build(form: ScenarioForm, data: Mapping[str, Any]) -> Scenario:
+    """`data`: as it is written, of which a form keeps the meaning only."""
     client = client_settings(form.client, "client")
     strategy = agreed_strategy(form.strategy, client)
     metadata_max_age_ms = client.pop(METADATA_MAX_AGE, Scenario.__dataclass_fields__["metadata_max_age_ms"].default)
     kinds = read_members(form.members)
     listed = {kind: [member.name for member in members] for kind, members in kinds.items()}
-    events: list[tuple[Event, str]] = []
+    events: list[tuple[Event, EventPlace]] = []
     mentioned = 0
     for i, event in enumerate(form.timeline):
         path = f"timeline[{i}].{event.kind}"
-        events.append((read_event(event, path, form.duration, listed), path))
+        alone = not isinstance(data["timeline"][i][event.kind], Mapping)
+        place = EventPlace(path, path if alone else at(path, "members"))
+        events.append((read_event(event, path, form.duration, listed), place))
         mentioned += len(getattr(events[-1][0], "members", ()))
         if mentioned > MAX_MENTIONS:
             raise ContractError(path, f"up to here the timeline names members more than {MAX_MENTIONS:,} times")
@@ -99,7 +103,14 @@ def build(form: ScenarioForm) -> Scenario:
         strategy=strategy,
         metadata_max_age_ms=metadata_max_age_ms,
     )
-    check_scenario(scenario, [path for _, path in events], {name: kind for kind in listed for name in listed[kind]})
+    check_scenario(
+        scenario,
+        Places(
+            members={name: at("members", kind) for kind in listed for name in listed[kind]},
+            instance_ids={name: instance_path(kind, form.members[kind]) for kind in listed for name in listed[kind]},
+            events=[place for _, place in events],
+        ),
+    )
     return scenario
 
 
@@ -133,9 +144,9 @@ def read_kind(kind: str, form: MemberForm, path: str) -> list[MemberSpec]:
         raise ContractError(at(path, "racks"), "is for a count of members: one member stands in one rack")
     client = client_settings(form.client, at(path, "client"), of_member=True)
     rack = agreed(form.rack, client.pop("client.rack", None), path, "rack", "client.rack")
-    instance = agreed(form.instance_id, client.pop("group.instance.id", None), path, "instance_id", "group.instance.id")
+    instance = agreed(form.instance_id, client.pop(INSTANCE_ID, None), path, "instance_id", INSTANCE_ID)
     if instance is not None and (form.count or 1) > 1 and "{n}" not in instance:
-        raise ContractError(at(path, "instance_id"), f"{form.count} members cannot share one: put {{n}} in it")
+        raise ContractError(instance_path(kind, form), f"{form.count} members cannot share one: put {{n}} in it")
     record_ms = form.record or (1_000 / form.capacity if form.capacity else 1.0)
     return [
         MemberSpec(
@@ -149,6 +160,12 @@ def read_kind(kind: str, form: MemberForm, path: str) -> list[MemberSpec]:
         )
         for n in range(1, (form.count or 1) + 1)
     ]
+
+
+def instance_path(kind: str, form: MemberForm) -> str:
+    """It may stand under Kafka's name."""
+    path = at("members", kind)
+    return at(path, "instance_id") if form.instance_id is not None else at(at(path, "client"), INSTANCE_ID)
 
 
 def agreed(field: str | None, setting: str | None, path: str, name: str, kafka_name: str) -> str | None:

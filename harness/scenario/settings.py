@@ -48,6 +48,7 @@ ONE_MEMBER: Mapping[str, str] = {"group.instance.id": "text", "client.rack": "te
 
 MAY_BE_ZERO = ("group.consumer.assignment.interval.ms", "group.consumer.min.assignment.interval.ms")
 POLICY = "group.consumer.migration.policy"
+LEAST_SESSION, MOST_SESSION = "group.min.session.timeout.ms", "group.max.session.timeout.ms"
 
 
 def broker_kind(name: str) -> str:
@@ -162,25 +163,32 @@ def expect_boolean(value: Any, path: str) -> bool:
 
 
 def check_limits(settings: Mapping[str, Any], path: str) -> None:
-    """What a broker checks when it starts: each default lies between its own minimum and maximum."""
+    """What a broker checks when it starts: each default lies between its own minimum and maximum. Of two that do not go
+    together the complaint is about one that is set."""
     classic = v1.CoordinatorConfig()
-    low = settings.get("group.min.session.timeout.ms", classic.group_min_session_timeout_ms)
-    high = settings.get("group.max.session.timeout.ms", classic.group_max_session_timeout_ms)
+    low = settings.get(LEAST_SESSION, classic.group_min_session_timeout_ms)
+    high = settings.get(MOST_SESSION, classic.group_max_session_timeout_ms)
     if low > high:
-        raise ContractError(
-            at(path, "group.min.session.timeout.ms"), f"is {low}, above group.max.session.timeout.ms ({high})"
-        )
+        if LEAST_SESSION in settings:
+            raise ContractError(at(path, LEAST_SESSION), f"is {low}, above {MOST_SESSION} ({high})")
+        raise ContractError(at(path, MOST_SESSION), f"is {high}, below {LEAST_SESSION} ({low})")
     config = v2.CoordinatorConfig.from_properties({k: x for k, x in settings.items() if k in v2.PROPERTIES})
     for name in v2.GROUP_SETTINGS:
         least, most = v2.limits(config, name)
-        value = v2.default_of(config, name)
+        value, full = v2.default_of(config, name), f"group.{name}"
         if not least <= value <= most:
-            raise ContractError(
-                at(path, f"group.{name}"), f"must be between its own minimum {least} and maximum {most}, got {value}"
-            )
-    if config.group_consumer_heartbeat_interval_ms >= config.group_consumer_session_timeout_ms:
-        name = "group.consumer.heartbeat.interval.ms"
-        raise ContractError(at(path, name), "must be lower than group.consumer.session.timeout.ms")
+            which, limit = ("min", least) if value < least else ("max", most)
+            bound = full.replace("consumer.", f"consumer.{which}.")
+            if full not in settings and bound in settings:
+                raise ContractError(at(path, bound), f"is {limit}, and {full} {value}")
+            message = f"must be between its own minimum {least} and maximum {most}, got {value}"
+            raise ContractError(at(path, full), message)
+    session, heartbeat = (f"group.{name}" for name in (v2.SESSION_TIMEOUT, v2.HEARTBEAT_INTERVAL))
+    session_ms, beat_ms = config.group_consumer_session_timeout_ms, config.group_consumer_heartbeat_interval_ms
+    if beat_ms >= session_ms:
+        if heartbeat in settings:
+            raise ContractError(at(path, heartbeat), f"is {beat_ms}, and must be lower than {session} ({session_ms})")
+        raise ContractError(at(path, session), f"is {session_ms}, and must be above {heartbeat} ({beat_ms})")
 
 
 def settings_schema(known: Mapping[str, str]) -> dict[str, Any]:

@@ -6,11 +6,13 @@ group takes the first that all have. Java writes the same thing as three propert
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from assignors.interface import Assignor
 from assignors.json_contract import ContractError, at, shown
-from assignors.strategies import PROTOCOLS, Strategy, parse_strategy
+from assignors.strategies import PROTOCOLS, Strategy, load_named, parse_strategy
+from protocol_v1.member import rebalance_protocol
 
 PROTOCOL = "group.protocol"
 ASSIGNORS = "partition.assignment.strategy"
@@ -42,10 +44,37 @@ def parse_strategies(text: str, path: str = "strategy") -> tuple[Strategy, ...]:
     return tuple(Strategy(one.protocol, one.assignor, static) for one in strategies)
 
 
+def load_strategies(text: str, path: str = "strategy") -> list[Assignor]:
+    """What one member offers: neither Java's consumers nor the lab's begin with assignors that do not go together."""
+    strategies = parse_strategies(text, path)
+    assignors = load_all(strategies, path)
+    if strategies[0].protocol == "classic":
+        try:
+            rebalance_protocol(assignors)
+        except ValueError as error:
+            raise ContractError(path, f"{listed(strategies)}: {error}") from None
+    return assignors
+
+
+def load_all(strategies: Sequence[Strategy], path: str = "strategy") -> list[Assignor]:
+    """For one member, or one broker."""
+    assignors = [load_named(one, path) for one in strategies]
+    names = [assignor.name for assignor in assignors]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ContractError(
+            path, f"{listed(strategies)}: two assignors are called {twice}, and Kafka tells them by their names"
+        )
+    return assignors
+
+
+def listed(strategies: Sequence[Strategy]) -> str:
+    return ",".join(one.assignor for one in strategies)
+
+
 def strategies_text(strategies: tuple[Strategy, ...]) -> str:
     """What parse_strategies reads back."""
-    names = ",".join(strategy.assignor for strategy in strategies)
-    return f"{strategies[0].protocol}/{names}{'+static' if strategies[0].static else ''}"
+    return f"{strategies[0].protocol}/{listed(strategies)}{'+static' if strategies[0].static else ''}"
 
 
 def normal_strategy(text: str, path: str = "strategy") -> str:

@@ -22,8 +22,9 @@ SOME_DIGIT = "[1-9]"
 SOME_MANTISSA = "^[^eE]*[1-9]"
 AT_MOST_ONE = rf"^\s*(0*(1(\.0+)?|0(\.[0-9]+)?)|{WITH_EXPONENT})\s*$"
 AT_MOST_ALL = rf"^\s*(0*(100(\.0+)?|[0-9]{{1,2}}(\.[0-9]+)?)|{WITH_EXPONENT})\s*%\s*$"
-CONTROL = r"\x00-\x1f\x7f-\x9f\u2028\u2029"
-"""Line ends and what terminals take as orders: nobody's name, and a table or a lane of its own where it is shown."""
+CONTROL = r"\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069"
+"""Line ends, what terminals take as orders, and what turns a line round: nobody's name, and a table or a lane of its
+own where it is shown."""
 
 
 def text(pattern: str, *examples: str, also: str | None = None) -> Schema:

@@ -8,17 +8,19 @@ Start at   Strategies.build
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any, cast
 
+from assignors.interface import Assignor
 from assignors.model import Topic
 from assignors.server_range import ServerRangeAssignor
 from assignors.server_uniform import UniformAssignor
-from assignors.strategies import load_named
+from assignors.strategies import Strategy, load_named
 from harness.both_protocols import both_protocols
 from harness.scenario.instances import InstanceIds
 from harness.scenario.model import MemberSpec, RollingRestart, Scenario
-from harness.scenario.strategy_lists import parse_strategies
+from harness.scenario.strategy_lists import load_all, load_strategies, parse_strategies
 from harness.sim.broker import Coordinator
 from harness.sim.parts import GROUP, Machine
 from harness.sim.world import Build
@@ -74,9 +76,11 @@ class Strategies:
         self.instance_ids = InstanceIds(scenario)
         self.new_member_id = drawn(Random(random.getrandbits(32)))
         later = [event.strategy for event in scenario.timeline if isinstance(event, RollingRestart) and event.strategy]
+        for text in dict.fromkeys((strategy, *later)):
+            load_strategies(text)  # what cannot run is refused before anything does
         offered = [one for text in (strategy, *later) for one in parse_strategies(text)]
         self.classic_only = all(one.protocol == "classic" for one in offered)
-        self.custom_of_the_broker = [load_named(one) for one in offered if one.protocol == "consumer" and one.is_custom]
+        self.assignors_of_the_broker = of_the_broker([one for one in offered if one.protocol == "consumer"])
 
     def build(self) -> Build:
         return Build(
@@ -135,8 +139,10 @@ class Strategies:
             return cast(
                 Coordinator, ClassicCoordinator(config, new_member_id=self.new_member_id, topics=self.told(topics))
             )
-        assignors = [*self.custom_of_the_broker, UniformAssignor(), ServerRangeAssignor()]
-        return cast(Coordinator, both_protocols(self.scenario.broker, self.new_member_id, self.told(topics), assignors))
+        told = self.told(topics)
+        return cast(
+            Coordinator, both_protocols(self.scenario.broker, self.new_member_id, told, self.assignors_of_the_broker)
+        )
 
     def holds(self, coordinator: Any, machine: Machine, partition: TopicPartition) -> bool:
         """A classic group has names only, so they are always the present ones."""
@@ -156,6 +162,14 @@ class Strategies:
             name: Topic(topic.partitions, id=topic.id) if topic.id else topic.partitions
             for name, topic in topics.items()
         }
+
+
+def of_the_broker(asked: Sequence[Strategy]) -> list[Assignor]:
+    """Custom ones, and Kafka's own, except where a custom one has the name: that is all a member asks for."""
+    each = list(dict.fromkeys(replace(one, static=False) for one in asked))
+    custom = [assignor for one, assignor in zip(each, load_all(each), strict=True) if one.is_custom]
+    taken = {assignor.name for assignor in custom}
+    return [*custom, *(own for own in (UniformAssignor(), ServerRangeAssignor()) if own.name not in taken)]
 
 
 def group_in(coordinator: Any) -> ClassicGroup | ConsumerGroup | None:

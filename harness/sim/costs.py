@@ -146,9 +146,11 @@ class Meter:
             self.tracks = {tp: track for tp, track in self.tracks.items() if tp[0] != fact["topic"]}
 
     def on_event(self, fact: Fact) -> None:
-        self.event_over()
+        """What happens at one moment is one event, in however many lines it is written."""
         self.lag.something_happens(self.now_ms)
-        self.events.append((self.now_ms, self.now_ms, False))
+        if not self.events or self.events[-1][0] != self.now_ms:
+            self.event_over()
+            self.events.append((self.now_ms, self.now_ms, False))
 
     def event_over(self) -> None:
         for name in self.still:

@@ -172,10 +172,11 @@ class Process:
             return self.now_ms
         return self.now_ms + (self.reader.since_ms - self.now_ms) % batch_ms
 
-    def batch_ms(self) -> int:
-        """How long a batch takes at present: many records for who is behind, one for who keeps up."""
+    def batch_ms(self, at_ms: int | None = None) -> int:
+        """How long a batch takes at present, or will by then: many records for who is behind, one for who keeps up."""
         reader = self.reader
-        records = min(max(reader.lag // RECORD, 1 if reader.rate else 0), self.application.max_poll_records)
+        lag = reader.lag if at_ms is None else reader.lag_at(at_ms)
+        records = min(max(lag // RECORD, 1 if reader.rate else 0), self.application.max_poll_records)
         return int(records * self.record_ms)
 
     def work_until(self, ends_ms: int) -> None:

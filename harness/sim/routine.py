@@ -14,6 +14,7 @@ from math import isqrt
 from typing import TYPE_CHECKING
 
 from harness.sim.parts import GROUP
+from harness.sim.records import RECORD
 from protocol_v1.effects import TimerKey
 from protocol_v1.effects.member import FindCoordinatorRequest, Responded, TimerFired, Told, TopicPartition
 from protocol_v1.errors import Error
@@ -38,6 +39,8 @@ class Routine:
     beats_ms: int = 0
     commits_ms: int = 0
     """By how much the leap that is being made puts off heartbeats, and auto-commits."""
+    commits_apart_ms: int = 0
+    """In that leap."""
     uncounted_ms: int = 0
     """Of what leaps have put off: less than from one heartbeat to the next."""
     heartbeat: Request | None = None
@@ -90,7 +93,19 @@ class Routine:
         due_ms = machine.auto_commit_at_ms
         self.commits_ms = 0
         if due_ms is not None:
-            self.commits_ms = periods(due_ms - earlier_ms, self.commit_every_ms, to_ms) - earlier_ms
+            self.commits_apart_ms, poll_ms = self.commits_and_polls_ms(to_ms)
+            first_ms = due_ms - earlier_ms
+            first_ms += (self.process.reader.since_ms - first_ms) % poll_ms
+            self.commits_ms = first_ms + periods(first_ms, self.commits_apart_ms, to_ms) - due_ms
+
+    def commits_and_polls_ms(self, at_ms: int) -> tuple[int, int]:
+        """How far apart auto-commits are by then, and polls: who is behind commits when it comes to poll() with a batch
+        done, and those may last longer than the interval. Who keeps up polls all the time."""
+        every_ms, process = self.commit_every_ms, self.process
+        if process.reader.lag_at(at_ms) < RECORD:
+            return every_ms, 1
+        batch_ms = max(1, process.batch_ms(at_ms))
+        return -(-every_ms // batch_ms) * batch_ms, batch_ms
 
     def drift_ms(self, steps: int, at_most_ms: int) -> int:
         """Where a random walk ends, drawn from whole numbers only: the sum of a few dice is nearly normal."""
@@ -174,12 +189,11 @@ class Routine:
             return
         due_ms = process.machine.auto_commit_at_ms
         if due_ms is not None and process.machine.owned:
-            every_ms = self.commit_every_ms
-            last_ms = due_ms - every_ms
+            last_ms = due_ms - self.commits_apart_ms
             if process.reader.at_ms < last_ms <= to_ms:
                 process.reader.advance(last_ms)
                 self.made_late, self.late_ms = process.reader.offsets(), to_ms
-                times = max(1, self.commits_ms // every_ms)
+                times = max(1, self.commits_ms // self.commits_apart_ms)
                 process.world.committed_at_rest(process, self.made_late, last_ms, times)
 
     def beats_passed_over(self) -> int:
@@ -192,13 +206,21 @@ class Routine:
 
     def first_heartbeat(self) -> Request:
         """As it would have been sent, had there been time for one before the leap."""
-        machine, name = self.process.machine, self.process.name
+        machine, name, instance_id = self.process.machine, self.process.name, self.process.instance_id
         if isinstance(machine, ClassicMember):
             return HeartbeatRequest(
-                group_id=GROUP, generation_id=machine.epoch, member_id=machine.member_id, client_id=name
+                group_id=GROUP,
+                generation_id=machine.epoch,
+                member_id=machine.member_id,
+                group_instance_id=instance_id,
+                client_id=name,
             )
         return ConsumerGroupHeartbeatRequest(
-            group_id=GROUP, member_id=machine.member_id, member_epoch=machine.epoch, client_id=name
+            group_id=GROUP,
+            member_id=machine.member_id,
+            member_epoch=machine.epoch,
+            instance_id=instance_id,
+            client_id=name,
         )
 
     def brought_up_to_date(self, request: OffsetCommitRequest) -> OffsetCommitRequest:

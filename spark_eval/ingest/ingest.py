@@ -125,11 +125,10 @@ def snapshot_scenario(file: str) -> tuple[str, dict[str, Any]]:
     """A group of which only its present is known gets the life that `recommend` assumes."""
     try:
         data = decode_document(Path(file).read_bytes())
-        strategy, group = (
-            parse_request(data) if isinstance(data, dict) and "group" in data else (None, group_from_json(data))
-        )
+        path = "group" if isinstance(data, dict) and "group" in data else ""
+        strategy, group = parse_request(data) if path else (None, group_from_json(data, path))
         name = Path(file).stem
-        return name, scenario_json(life_of_group(group, name=name, strategy=strategy))
+        return name, scenario_json(life_of_group(group, name=name, strategy=strategy, path=path))
     except ContractError as error:
         raise ContractError(file, str(error)) from None
 

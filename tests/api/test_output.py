@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,30 @@ def test_a_full_disk_is_one_line(tmp_path: Path, more: list[str]) -> None:
         )
     assert ended.returncode == 2
     assert ended.stderr == "rebalance-lab: the answer cannot be written: No space left on device\n"
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+def test_a_complaint_that_nobody_can_read_is_bad_input_still() -> None:
+    with FULL.open("w") as full:
+        assert subprocess.run(command("simulate", "nowhere.yaml"), cwd=ROOT, stderr=full).returncode == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes them")
+@pytest.mark.parametrize(
+    ("closed", "arguments", "code", "said"),
+    [
+        ("1", ["simulate", "{}"], 0, ""),
+        ("1", ["simulate", "{}", "--json"], 0, ""),
+        ("1", ["--help"], 0, ""),
+        ("2", ["simulate", "nowhere.yaml"], 2, ""),
+        ("0", ["simulate", "-"], 2, "rebalance-lab: no input: name a FILE, or pipe JSON into the command\n"),
+    ],
+)
+def test_closed_streams_are_no_mishap(tmp_path: Path, closed: str, arguments: list[str], code: int, said: str) -> None:
+    """Who closes one wants nothing from it, as with `| head -0`."""
+    shell = shlex.join(command(*(one.format(write(tmp_path)) for one in arguments)))
+    ended = subprocess.run(f"{shell} {closed}>&-", shell=True, cwd=ROOT, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (code, said)
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]])

@@ -38,8 +38,24 @@ ASKED = ("size", "--target", "5k/s", "--per-consumer", "600/s")
 
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_a_narrow_terminal_shows_whole_figures(run: Run, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    assert "…" not in run(*ASKED, "--strategies", "cooperative-sticky").out
+    def figures(columns: int) -> list[str]:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        shown = run(*ASKED, "--strategies", "cooperative-sticky").out
+        table = shown[shown.index("A rolling deploy") : shown.index("a deploy takes")].splitlines()[1:]
+        assert "…" not in shown
+        assert max(map(len, table)) <= columns
+        return [word for line in table for word in line.split() if word[:1].isdigit()]
+
+    narrow = figures(width)
+    assert narrow
+    assert narrow == figures(120)[: len(narrow)]
+
+
+@pytest.mark.parametrize(("target", "said"), [("5/s", "1 partition, because"), ("900/s", "2 partitions, because")])
+def test_one_partition_is_not_called_partitions(run: Run, target: str, said: str) -> None:
+    shown = run("size", "--target", target, "--per-consumer", "600/s", "--deploys", "0").out
+    assert shown.startswith(said)
+    assert ("on 1 partition " in shown) == ("1 partition," in said)
 
 
 def test_what_a_deploy_of_the_sized_group_costs_is_part_of_the_answer(run: Run) -> None:
@@ -130,3 +146,8 @@ def test_bad_input_is_one_line_and_exit_code_2(run: Run, arguments: str, message
     assert (ended.code, ended.out) == (2, "")
     assert ended.err.startswith(f"rebalance-lab: {message}")
     assert ended.err.count("\n") == 1
+
+
+def test_large_shares_are_written_as_other_figures_are(run: Run) -> None:
+    asked = "size --target 5k/s --per-consumer 600/s --partitions 10000000 --deploys 0"
+    assert "1,000,000" in run(*asked.split()).out

@@ -161,8 +161,10 @@ def test_a_saved_comparison_reads_back_as_the_same(compared: Comparison) -> None
         (lambda data: data["runs"][0].update(moved=-1), "runs[0].moved: must be between 0 and 1e+18, got -1"),
         (lambda data: data["weights"].update(moved=10**400), "weights.moved: moved needs a number from 0"),
         (lambda data: data["runs"][0].pop("seed"), "runs[0]: needs a strategy and a seed"),
+        (lambda data: data["weights"].update(moved=True), "weights.moved: moved needs a number from 0"),
         (lambda data: data["weights"].update(moved=-1), "weights.moved: moved needs a number from 0"),
-        (lambda data: data.pop("description"), "the scenario is empty"),
+        (lambda data: data.pop("description"), "description: the scenario is empty"),
+        (lambda data: data["description"].update(duration=5), "description.duration: 5 has no unit"),
     ],
 )
 def test_a_spoilt_saved_comparison_is_one_line(compared: Comparison, change: Any, message: str) -> None:

@@ -427,3 +427,16 @@ def test_assignors_that_ask_know_the_loads_of_partitions() -> None:
     aware, sticky = (cost(grows, strategy=f"classic/{one}", **given) for one in ("load-aware", "cooperative-sticky"))
     assert aware.load_skew < sticky.load_skew
     assert cost(strategy="classic/load-aware", topics={"t": {"partitions": 4}}).unowned_s == 0
+
+
+@pytest.mark.parametrize("strategy", ["classic/range", "consumer/uniform"])
+@pytest.mark.parametrize(
+    "what", [{"stop": {}}, {"crash": {}}, {"restart": {"downtime": "5s"}}, {"pause": {"for": "20s"}}]
+)
+def test_what_happens_at_one_moment_is_one_event_however_it_is_written(what: dict[str, Any], strategy: str) -> None:
+    """There was no time to settle between the two, nor did the first of them take none."""
+    [(kind, how)] = what.items()
+    members = {"c": {"count": 4, "topics": "t"}}
+    at_once = cost({"at": "2m", kind: {"members": ["c-1", "c-3"], **how}}, strategy=strategy, members=members)
+    each = [{"at": "2m", kind: {"members": member, **how}} for member in ("c-1", "c-3")]
+    assert cost(*each, strategy=strategy, members=members) == at_once

@@ -324,3 +324,33 @@ def test_the_command_on_a_group_for_people(run: Run) -> None:  # noqa: F811
     assert "Too few seeds: " in ended.out
     assert "a life was assumed for the group" in ended.out
     assert "Java clients" in ended.out
+
+
+@pytest.mark.parametrize("path", ["group.", ""])
+def test_a_wrong_group_is_told_by_its_place_in_the_document(run: Run, path: str) -> None:  # noqa: F811
+    def said(**members: Any) -> str:
+        group = {"topics": {"t": {"partitions": 1}}, "members": members}
+        return run("recommend", "-", stdin=json.dumps({"group": group} if path else group)).err
+
+    twice = {"topics": ["t"], "instance_id": "i"}
+    assert said(a=twice, b=twice) == f"rebalance-lab: {path}members.b.instance_id: i is a's already\n"
+    assert said(a={}) == f"rebalance-lab: {path}members.a.topics: is missing\n"
+    assert said(a={"topics": ["u"]}).startswith(f"rebalance-lab: {path}members: nobody subscribes")
+
+
+def test_an_empty_option_is_told_by_its_own_name(run: Run) -> None:  # noqa: F811
+    assert run("recommend", "examples/orders.json", "--from", "").err.startswith("rebalance-lab: --from: unknown")
+
+
+def test_a_report_is_written_also_when_nothing_got_through(
+    run: Run,  # noqa: F811
+    tmp_path: Path,
+    scenario: Scenario,
+) -> None:
+    """It says what broke; who had asked for one found none."""
+    saved, report = tmp_path / "runs.json", tmp_path / "report.html"
+    saved.write_text(json.dumps(made_up(scenario, {EAGER: ["one owner: a, b"]}).to_json()))
+    ended = run("recommend", str(saved), "--html", str(report), "--jobs", "1")
+    assert ended.code == 1
+    assert ended.err.startswith("broken: none got through every run: there is nothing to recommend\n")
+    assert "No strategy got through every run." in report.read_text()

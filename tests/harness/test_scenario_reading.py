@@ -235,6 +235,7 @@ def test_a_section_with_nothing_in_it_is_as_good_as_none() -> None:
         ),
         (scenario(members={"a\u2028b": {"topics": "orders"}}), "members: 'a\\u2028b' cannot be a member's name"),
         (scenario(members={"\x1b[31m": {"topics": "orders"}}), "members: '\\x1b[31m' cannot be a member's name"),
+        (scenario(members={"\u202evil": {"topics": "orders"}}), "members: '\\u202evil' cannot be a member's name"),
         (member(count=0), "members.c.count: must be at least 1, got 0"),
         (member(count=20_001), "members.c.count: must be at most 20,000, got 20001"),
         (member(topics=["order"]), "members.c.topics: there is never a topic order; did you mean orders?"),
@@ -254,6 +255,14 @@ def test_a_section_with_nothing_in_it_is_as_good_as_none() -> None:
         (
             scenario(members={name: {"topics": "orders", "instance_id": "x"} for name in "ab"}),
             "members.b.instance_id: x is a's already",
+        ),
+        (
+            scenario(members={name: {"topics": "orders", "client": {"group.instance.id": "x"}} for name in "ab"}),
+            'members.b.client["group.instance.id"]: x is a\'s already',
+        ),
+        (
+            member(count=2, client={"group.instance.id": "x"}),
+            'members.c.client["group.instance.id"]: 2 members cannot share one: put {n} in it',
         ),
         # settings
         (
@@ -283,7 +292,38 @@ def test_a_section_with_nothing_in_it_is_as_good_as_none() -> None:
         ),
         (
             member(client={"session.timeout.ms": "3s"}),
-            'members.c.client["heartbeat.interval.ms"]: is 3000, and must be lower than session.timeout.ms (3000)',
+            'members.c.client["session.timeout.ms"]: is 3000, and must be above heartbeat.interval.ms (3000)',
+        ),
+        (
+            scenario(
+                client={"heartbeat.interval.ms": "9s"},
+                members={"c": {"topics": "orders", "client": {"session.timeout.ms": "8s"}}},
+            ),
+            'members.c.client["session.timeout.ms"]: is 8000, and must be above heartbeat.interval.ms (9000)',
+        ),
+        (
+            scenario(broker={"group.min.session.timeout.ms": "1m"}),
+            'broker["group.min.session.timeout.ms"]: is 60000; members have a session.timeout.ms of 45000',
+        ),
+        (
+            scenario(broker={"group.max.session.timeout.ms": "40s"}),
+            'broker["group.max.session.timeout.ms"]: is 40000; members have a session.timeout.ms of 45000',
+        ),
+        (
+            scenario(broker={"group.max.session.timeout.ms": "5s"}),
+            'broker["group.max.session.timeout.ms"]: is 5000, below group.min.session.timeout.ms (6000)',
+        ),
+        (
+            scenario(broker={"group.consumer.min.session.timeout.ms": "50s"}),
+            'broker["group.consumer.min.session.timeout.ms"]: is 50000, and group.consumer.session.timeout.ms 45000',
+        ),
+        (
+            scenario(broker={"group.consumer.max.heartbeat.interval.ms": "4s"}),
+            'broker["group.consumer.max.heartbeat.interval.ms"]: is 4000, and group.consumer.heartbeat',
+        ),
+        (
+            scenario(broker={"group.consumer.min.session.timeout.ms": "4s", "group.consumer.session.timeout.ms": "5s"}),
+            'broker["group.consumer.session.timeout.ms"]: is 5000, and must be above group.consumer.heartbeat',
         ),
         (
             scenario(client={"session.timeout.ms": "2h"}),
@@ -392,13 +432,15 @@ def test_a_key_without_end_is_still_a_line(word: str) -> None:
         ([{"at": "1m", "pause": "c-1"}], "timeline[0].pause.for: is missing"),
         ([{"at": "1m", "slow": {"members": "c-1", "factor": 0}}], "timeline[0].slow.factor: must be above 0, got 0"),
         ([{"at": "1m", "scale": {"members": "d", "to": 3}}], "timeline[0].scale.members: there is no member d"),
+        ([{"at": "1m", "crash": ["c-1", "c-9"]}], "timeline[0].crash: there is no member c-9"),
+        ([{"at": "1m", "start": {"members": "c-9"}}], "timeline[0].start.members: there is no member c-9"),
         (
             [{"at": "1m", "scale": {"members": "c", "to": 20_001}}],
             "timeline[0].scale.to: the scenario would have more than 20,000 members",
         ),
         (
             [{"at": "2m", "crash": "c-3"}, {"at": "3m", "scale": {"members": "c", "to": 3}}],
-            "timeline[0].crash.members: there is no member c-3",  # not yet
+            "timeline[0].crash: there is no member c-3",  # not yet
         ),
         (
             [{"at": "1m", "autoscale": {"members": "c", "least": 3, "most": 2, "lag per member": 5}}],
@@ -410,7 +452,7 @@ def test_a_key_without_end_is_still_a_line(word: str) -> None:
         ),
         (
             [{"at": "1m", "add partitions": {"topic": "refunds", "to": 4}}],
-            "timeline[0].add partitions: there is no topic refunds at 1m",
+            "timeline[0].add partitions.topic: there is no topic refunds at 1m",
         ),
         (
             [{"at": "1m", "delete topic": "orders"}, {"at": "2m", "delete topic": "orders"}],

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from assignors.json_contract import ContractError
 from assignors.model import Group, Member, Topic
+from harness.recommend.group_life import life_of_group
 from harness.scenario import model
 from harness.scenario.documents import decode_document
 from harness.scenario.event_forms import KINDS, alias
@@ -135,3 +136,23 @@ def test_a_groups_timeline_is_checked_as_a_files_is() -> None:
     group = Group({"t": Topic(1)}, {"m": Member(("t",))})
     with pytest.raises(ContractError, match=r"timeline\[0\]\.crash\.members: there is no member x"):
         scenario_of_group(group, timeline=[model.Crash(at_ms=1, members=("x",))])
+
+
+@pytest.mark.parametrize(
+    ("load", "capacity"),
+    [(10.0, 5e-324), (10.0, 1e308), (10.0, 1e-5), (5e-324, 1.0), (1e-9, 1.0), (1e-9, 1e9), (2.5e8, 1e-300)],
+)
+def test_a_groups_life_is_one_that_a_file_may_hold(load: float, capacity: float) -> None:
+    """What `compare --json` saved of some could not be read again, and others had records that take for ever."""
+    topics = {"t": Topic(4, load=(load,) * 4), "u": Topic(1)}
+    group = Group(topics, {"a": Member(("t", "u"), capacity=capacity), "b": Member(("t",), capacity=capacity)})
+    life = life_of_group(group)
+    assert parse_scenario(scenario_json(life)) == life
+
+
+@pytest.mark.parametrize("load", [1e9, 1e308])
+def test_loads_beyond_all_rates_are_refused_where_they_stand(load: float) -> None:
+    group = Group({"t": Topic(2, load=(load, load))}, {"a": Member(("t",))})
+    with pytest.raises(ContractError) as caught:
+        life_of_group(group)
+    assert str(caught.value).startswith("group.topics.t.load: adds up to ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -301,6 +302,8 @@ def test_saved_runs_are_ranked_anew_without_running_them(run: Run, tmp_path: Pat
         ("compare {file} --weights moved=1,moved=2", "--weights: moved stands twice"),
         ("simulate {file} --strategy=", '--strategy: unknown strategy ""'),
         ("compare {file} --strategies=", '--strategies: unknown strategy ""'),
+        ("compare {file} --weights moved=1_0", "--weights: moved needs a number"),
+        ("compare {file} --weights moved=٣", "--weights: moved needs a number"),
         ("compare {file} --weights moved=nan", "--weights: moved needs a number"),
         ("compare {file} --weights " + "unowned_s=0,stalled_s=0,behind_s=0,read_twice=0,moved=0,"
          "needless_revocations=0,failed_processes=0", "--weights: everything weighs 0"),
@@ -340,3 +343,29 @@ def test_a_scenario_without_a_strategy_asks_for_one(run: Run, tmp_path: Path) ->
     file = write(tmp_path, {key: value for key, value in RESTART.items() if key != "strategy"})
     ended = run("simulate", file)
     assert (ended.code, ended.err) == (2, "rebalance-lab: --strategy: is missing, and the scenario names none\n")
+
+
+@pytest.mark.parametrize("command", ["simulate", "compare", "recommend"])
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"strategy": "classic/nowhere:Mine"}, "strategy: nowhere cannot be imported: No module named 'nowhere'"),
+        (
+            {
+                "timeline": [
+                    {"at": "40s", "rolling restart": {"downtime": "5s", "strategy": "classic/range,nowhere:Mine"}}
+                ]
+            },
+            "timeline: the rolling restart at 40s: nowhere cannot be imported: No module named 'nowhere'",
+        ),
+    ],
+)
+def test_an_assignor_that_a_file_names_is_looked_for_before_the_runs(
+    run: Run,  # noqa: F811
+    tmp_path: Path,
+    command: str,
+    changes: dict[str, Any],
+    said: str,
+) -> None:
+    ended = run(command, write(tmp_path, **changes))
+    assert (ended.code, ended.out, ended.err) == (2, "", f"rebalance-lab: {said}\n")

@@ -98,6 +98,7 @@ def test_cases_and_paths_set_several_places() -> None:
         ({"map": [["members.consumer.count", "a"]]}, "map[0]: expected two of"),
         ({"map": [[], []]}, "map[0]: expected two of"),
         ({"colour": 1}, "colour"),
+        ({"scenarios": ["a.yaml"]}, "scenarios: stands beside scenario: give one of them"),
         ({"scenario": {**SCENARIO, "duration": "5"}}, "scenario: duration"),
         ({"weights": {"speed": 1}}, "weights.speed"),
     ],

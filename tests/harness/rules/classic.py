@@ -147,7 +147,7 @@ class ClassicRules:
                     self.check_leader(request.generation_id, now_ms)
                 if current and self.state == State.COMPLETING_REBALANCE.value:
                     self.syncing.add(request.member_id)
-                if request.assignments and request.generation_id != self.given[0]:
+                if request.assignments and request.generation_id > self.given[0]:
                     given = {one.member_id: one.assignment for one in request.assignments}
                     self.given = request.generation_id, given
             case OffsetCommitRequest():
@@ -258,9 +258,13 @@ class ClassicRules:
             self.handed_out[member_id] = now_ms + request.session_timeout_ms
         if response.error_code in OUT:
             self.out(request.member_id)
+        if response.error_code is Error.REBALANCE_IN_PROGRESS and request.group_instance_id is not None:
+            # An upgrade has broken off: the join phase goes on with the member, which does not wait any more.
+            self.take_place(request.group_instance_id, member_id)
         if response.error_code is not NONE:
             return
         self.leader = response.leader
+        again = member_id in self.told.get(generation, ())
         self.told.setdefault(generation, set()).add(member_id)
         self.gone.pop(member_id, None)
         self.killed.pop(member_id, None)
@@ -270,21 +274,28 @@ class ClassicRules:
         self.ids[request.client_id] = member_id
         session_ms, instance_id = request.session_timeout_ms, request.group_instance_id
         if instance_id is not None:
-            former = self.holders.get(instance_id, member_id)
-            self.holders[instance_id] = member_id
+            former = self.take_place(instance_id, member_id)
             if former != member_id:
-                self.out(former)
                 session_ms = min(session_ms, self.seats[former].session_ms if former in self.seats else session_ms)
-                if former in self.given[1]:
-                    self.given[1][member_id] = self.given[1][former]
         known = self.seats.get(member_id)
-        # Who joins a stable group again with nothing new is told so, and its session goes on as it was.
-        heard_ms = known.heard_ms if known is not None and self.state == State.STABLE.value else asked_ms
+        # Who joins again with nothing new is told so, and its session goes on as it was.
+        nothing_new = again or self.state == State.STABLE.value
+        heard_ms = known.heard_ms if known is not None and nothing_new else asked_ms
         life = self.health.life_of(request.client_id)
         self.seats[member_id] = Seat(session_ms, max(0, request.rebalance_timeout_ms), instance_id, heard_ms, life)
         if response.members and generation == self.generation != self.listed:
             self.listed = generation
             self.check_who_is_missing({one.member_id for one in response.members}, now_ms)
+
+    def take_place(self, instance_id: str, member_id: str) -> str:
+        """Of whoever had it, who is out; what that was given is the newcomer's."""
+        former = self.holders.get(instance_id, member_id)
+        self.holders[instance_id] = member_id
+        if former != member_id:
+            self.out(former)
+            if former in self.given[1]:
+                self.given[1][member_id] = self.given[1][former]
+        return former
 
     def check_turned_away(self, request: JoinGroupRequest, asked_ms: int, now_ms: int) -> None:
         """Who waits has no session, or a long one; and who is in the group may always join again."""
