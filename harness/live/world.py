@@ -21,9 +21,10 @@ from harness.live.lag import Progress
 from harness.live.settings import client_settings, is_incremental
 from harness.scenario.model import MemberSpec, Scenario, TopicSpec
 from harness.sim.catalogue import rate_at
+from harness.sim.lifecycle import Lasting, start_now
 from harness.sim.parts import options
 from harness.sim.places import Places
-from harness.sim.timeline import Lasting, schedule, start_now
+from harness.sim.timeline import schedule
 from harness.sim.trace import Fact, Trace, by_topic
 from harness.sim.wishes import Wishes
 from harness.sim.world import Constants

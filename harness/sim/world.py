@@ -19,6 +19,7 @@ from harness.scenario.model import Callbacks, DeleteTopic, MemberSpec, Poison, S
 from harness.sim.broker import Broker, Coordinator
 from harness.sim.catalogue import Catalogue
 from harness.sim.kernel import Kernel
+from harness.sim.lifecycle import Lasting, start_now
 from harness.sim.network import Wire
 from harness.sim.parts import GROUP, Machine, options
 from harness.sim.places import Places
@@ -26,7 +27,6 @@ from harness.sim.process import Process
 from harness.sim.records import RECORD, Reader, Records
 from harness.sim.rest import Rest
 from harness.sim.sizes import offset_commit_bytes
-from harness.sim.timeline import Lasting, start_now
 from harness.sim.trace import Fact, Trace, by_topic, offsets_by_topic
 from harness.sim.wishes import Wishes
 from protocol_v1.effects import TimerKey

@@ -11,7 +11,7 @@ from harness.live.actors import Actor
 from harness.live.world import LiveWorld
 from harness.scenario.model import TopicSpec
 from harness.scenario.reading import parse_scenario
-from harness.sim.timeline import end_it
+from harness.sim.lifecycle import end_it
 
 SCENARIO: dict[str, Any] = {
     "name": "wishes",
