@@ -109,7 +109,7 @@ def watched_run(
     except Broken as error:
         return Watched(facts, meter.finish(), error, kafkas_own(scenario, strategy, error))
     except NoAnswer as error:
-        return Watched(facts, meter.finish(), Broken("an answer", str(error), facts[-1]["t"]))
+        return Watched(facts, meter.finish(), Broken("an answer", str(error), facts[-1]["t"] if facts else 0))
     cpu_ms = round(run.assignment_cpu_s * 1_000, 1) if run.assignment_cpu_s else None
     return Watched(facts, meter.finish(), None, assignment_cpu_ms=cpu_ms)
 

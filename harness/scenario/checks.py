@@ -42,14 +42,14 @@ HEARTBEAT, SESSION = "heartbeat.interval.ms", "session.timeout.ms"
 PLAIN = re.compile(r"[\w.~-]{1,80}")
 
 
-class EventPlace(NamedTuple):
+class EventPaths(NamedTuple):
     event: str
     members: str
     """The same where they are all that is written: `crash: [c-1]` has no `members`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class Paths:
     """Where things stand in a file, so that a complaint names what somebody wrote."""
 
     whole: str = ""
@@ -57,7 +57,7 @@ class Places:
     """By name, for members of a count and others that do not stand under it."""
     instance_ids: Mapping[str, str] = field(default_factory=dict)
     """By the member's name, for those that do not stand under `instance_id`."""
-    events: Sequence[EventPlace]
+    events: Sequence[EventPaths]
 
     def member(self, name: str) -> str:
         return self.members.get(name) or at(at(self.whole, "members"), name)
@@ -66,7 +66,7 @@ class Places:
         return self.instance_ids.get(name) or at(self.member(name), "instance_id")
 
 
-def check_scenario(scenario: Scenario, places: Places) -> None:
+def check_scenario(scenario: Scenario, places: Paths) -> None:
     total = sum(topic.partitions for topic in scenario.topics)
     if total > MAX_PARTITIONS:
         path = at(places.whole, "topics")
@@ -132,7 +132,7 @@ def check_timeouts(scenario: Scenario, member: MemberSpec, member_path: str) -> 
         )
 
 
-def check_instances(members: Iterable[MemberSpec], places: Places) -> None:
+def check_instances(members: Iterable[MemberSpec], places: Paths) -> None:
     taken: dict[str, str] = {}
     for member in members:
         if member.instance_id is not None and taken.setdefault(member.instance_id, member.name) != member.name:
@@ -173,7 +173,7 @@ class Walk:
         self.ever = ever
         self.partitions = partitions
 
-    def event(self, event: Event, place: EventPlace) -> None:
+    def event(self, event: Event, place: EventPaths) -> None:
         check: Callable[[Any, str], None] | None = self.checks.get(type(event))
         if check is not None:
             check(event, place.event)

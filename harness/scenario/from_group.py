@@ -12,7 +12,7 @@ from typing import Any
 
 from assignors.json_contract import ContractError, at
 from assignors.model import Group, Topic
-from harness.scenario.checks import EventPlace, Places, check_scenario
+from harness.scenario.checks import EventPaths, Paths, check_scenario
 from harness.scenario.form import RATE_LIMITS, RECORD_LIMITS
 from harness.scenario.model import Event, MemberSpec, Rate, Scenario, TopicSpec
 from harness.units import fine_ms, rate_per_second
@@ -62,7 +62,7 @@ def scenario_of_group(
         strategy=strategy,
     )
     paths = [f"timeline[{i}].{event.KIND}" for i, event in enumerate(scenario.timeline)]
-    check_scenario(scenario, Places(whole=path, events=[EventPlace(one, at(one, "members")) for one in paths]))
+    check_scenario(scenario, Paths(whole=path, events=[EventPaths(one, at(one, "members")) for one in paths]))
     return scenario
 
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from assignors.json_contract import LONGEST_KEY, ContractError, at
-from harness.scenario.checks import EventPlace, Places, check_scenario, told
+from harness.scenario.checks import EventPaths, Paths, check_scenario, told
 from harness.scenario.documents import MAX_BYTES, decode_document
 from harness.scenario.events import read_event
 from harness.scenario.forms import MAX_MEMBERS, MemberForm, ScenarioForm
@@ -64,12 +64,12 @@ def build(form: ScenarioForm, data: Mapping[str, Any]) -> Scenario:
     metadata_max_age_ms = client.pop(METADATA_MAX_AGE, Scenario.__dataclass_fields__["metadata_max_age_ms"].default)
     kinds = read_members(form.members)
     listed = {kind: [member.name for member in members] for kind, members in kinds.items()}
-    events: list[tuple[Event, EventPlace]] = []
+    events: list[tuple[Event, EventPaths]] = []
     mentioned = 0
     for i, event in enumerate(form.timeline):
         path = f"timeline[{i}].{event.kind}"
         alone = not isinstance(data["timeline"][i][event.kind], Mapping)
-        place = EventPlace(path, path if alone else at(path, "members"))
+        place = EventPaths(path, path if alone else at(path, "members"))
         events.append((read_event(event, path, form.duration, listed), place))
         mentioned += len(getattr(events[-1][0], "members", ()))
         if mentioned > MAX_MENTIONS:
@@ -105,7 +105,7 @@ def build(form: ScenarioForm, data: Mapping[str, Any]) -> Scenario:
     )
     check_scenario(
         scenario,
-        Places(
+        Paths(
             members={name: at("members", kind) for kind in listed for name in listed[kind]},
             instance_ids={name: instance_path(kind, form.members[kind]) for kind in listed for name in listed[kind]},
             events=[place for _, place in events],

@@ -57,6 +57,16 @@ class Hangs(Nameless):
             time.sleep(0.01)
 
 
+class HangsWhenMade(Nameless):
+    name = "hangs-when-made"
+    made = 0
+
+    def __init__(self) -> None:
+        HangsWhenMade.made += 1
+        if HangsWhenMade.made > 1:  # it has been looked at before the runs begin
+            time.sleep(600)
+
+
 class TakesItsTime(Nameless):
     name = "takes-its-time"
 
@@ -258,7 +268,9 @@ def test_a_static_member_killed_between_two_cooperative_rounds_leaves_partitions
     assert watched_run(scenario, "classic/cooperative-sticky", 1).broken is None
 
 
-@pytest.mark.parametrize("strategy", ["classic/{}:Hangs", "consumer/{}:Hangs", "classic/{}:HangsInAHook"])
+@pytest.mark.parametrize(
+    "strategy", ["classic/{}:Hangs", "consumer/{}:Hangs", "classic/{}:HangsInAHook", "classic/{}:HangsWhenMade"]
+)
 def test_an_assignor_that_never_answers_ends_its_run_and_no_other(
     strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
