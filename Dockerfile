@@ -6,6 +6,7 @@ ARG PYTHON=python:3.13-slim
 FROM ${PYTHON} AS build
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
+COPY rebalance_lab rebalance_lab
 COPY assignors assignors
 COPY protocol_v1 protocol_v1
 COPY protocol_v2 protocol_v2

@@ -15,15 +15,15 @@ from typing import Annotated, TextIO, cast
 
 import typer
 
-from api.options.assignors import assign, check
-from api.options.broker import broker_app
-from api.options.group import group_app
-from api.options.live import fidelity, live
-from api.options.scenarios import compare, recommend, simulate, size
-from api.options.sequences import play, record
-from api.options.serve import serve
-from api.options.sweep import sweep_app
-from api.terminal import BadInput, harmless
+from rebalance_lab.api.options.assignors import assign, check
+from rebalance_lab.api.options.broker import broker_app
+from rebalance_lab.api.options.group import group_app
+from rebalance_lab.api.options.live import fidelity, live
+from rebalance_lab.api.options.scenarios import compare, recommend, simulate, size
+from rebalance_lab.api.options.sequences import play, record
+from rebalance_lab.api.options.serve import serve
+from rebalance_lab.api.options.sweep import sweep_app
+from rebalance_lab.api.terminal import BadInput, harmless
 
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 """Typer keeps click's class to itself; a wrong option should be one line like any other bad input."""
@@ -74,15 +74,16 @@ def version(
 
 def main() -> None:
     """The console script. Whatever a user can cause ends as one line; only our own bugs end in a traceback."""
-    from assignors.interface import AssignorError
-    from assignors.json_contract import ContractError
+    from rebalance_lab.assignors.interface import AssignorError
+    from rebalance_lab.assignors.json_contract import ContractError
 
     open_closed_streams()
     # A terminal that does not have a letter shows another one: no answer ends in the middle for that.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
-    # A custom assignor lies where the user is.
-    sys.path.insert(0, os.getcwd())
+    # A custom assignor lies where the user is. That folder comes last: no file in it hides a module of ours or of a
+    # library.
+    sys.path.append(os.getcwd())
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()  # what cannot be written is to be told here, and not by the interpreter on its way out

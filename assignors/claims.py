@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
-from assignors.java_order import string_order
-from assignors.model import Assignment, Group, Layout, Member, Share, owned_numbers
+from rebalance_lab.assignors.java_order import string_order
+from rebalance_lab.assignors.model import Assignment, Group, Layout, Member, Share, owned_numbers
 
 NO_GENERATION = -1
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 
-from assignors.claims import NO_GENERATION, Claims, Generations, read_claims
-from assignors.interface import RebalanceProtocol
-from assignors.model import Assignment, Group, Member
-from assignors.sticky import Balanced, balance_equal, highest_generation
-from assignors.sticky_user_data import encode_cooperative
+from rebalance_lab.assignors.claims import NO_GENERATION, Claims, Generations, read_claims
+from rebalance_lab.assignors.interface import RebalanceProtocol
+from rebalance_lab.assignors.model import Assignment, Group, Member
+from rebalance_lab.assignors.sticky import Balanced, balance_equal, highest_generation
+from rebalance_lab.assignors.sticky_user_data import encode_cooperative
 
 
 class CooperativeStickyAssignor:
@@ -35,7 +35,7 @@ class CooperativeStickyAssignor:
             balanced = balance_equal(claims)
             withhold_transfers(claims, balanced)
             return balanced.assignment(claims)
-        from assignors.sticky_mixed import balance_mixed
+        from rebalance_lab.assignors.sticky_mixed import balance_mixed
 
         numbers = balance_mixed(claims, self.max_generation)
         withheld = withhold_held_by_others(claims, numbers)

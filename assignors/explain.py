@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assignors.model import Group
-from assignors.quality import previous_owners
-from assignors.subscribers import static_members_first, subscribers_by_topic
+from rebalance_lab.assignors.model import Group
+from rebalance_lab.assignors.quality import previous_owners
+from rebalance_lab.assignors.subscribers import static_members_first, subscribers_by_topic
 
 Shares = Mapping[str, Mapping[str, Sequence[int]]]
 

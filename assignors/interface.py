@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
-from assignors.model import Group
+from rebalance_lab.assignors.model import Group
 
 
 class RebalanceProtocol(StrEnum):

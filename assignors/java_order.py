@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Any, Generic, TypeVar
 
-from assignors.interface import AssignorError
-from assignors.java_tree_bin import Node, TreeBin
-from assignors.model import java_string_order
+from rebalance_lab.assignors.interface import AssignorError
+from rebalance_lab.assignors.java_tree_bin import Node, TreeBin
+from rebalance_lab.assignors.model import java_string_order
 
 DEFAULT_CAPACITY = 16
 TREEIFY_THRESHOLD = 8

@@ -28,9 +28,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush, heapreplace
 from math import frexp, fsum, inf, ldexp
 
-from assignors.interface import RebalanceProtocol
-from assignors.model import NOBODY, Assignment, Group, Member, Share, in_java_order
-from assignors.quality import (
+from rebalance_lab.assignors.interface import RebalanceProtocol
+from rebalance_lab.assignors.model import NOBODY, Assignment, Group, Member, Share, in_java_order
+from rebalance_lab.assignors.quality import (
     claimed_numbers,
     known_loads,
     previous_owners,
@@ -158,7 +158,7 @@ class _Claims:
 def _by_count(work: _Work, claims: _Claims) -> list[Sequence[int]]:
     """Cooperative-sticky's answer, on a group without the oddities that make Java's answers depend on input order. Its
     members are told as far as that assignor looks at them: racks do not matter here."""
-    from assignors.cooperative_sticky import CooperativeStickyAssignor
+    from rebalance_lab.assignors.cooperative_sticky import CooperativeStickyAssignor
 
     group = work.group
     shares: list[Sequence[int]] = [()] * len(work.ids)

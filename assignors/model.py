@@ -277,7 +277,7 @@ class Group:
     def hash_order(self) -> Sequence[str]:
         """Member ids as Java walks them: its groups are a HashMap, filled in order of arrival."""
         if self._hash_order is None:
-            from assignors.java_order import string_order
+            from rebalance_lab.assignors.java_order import string_order
 
             object.__setattr__(self, "_hash_order", string_order(self.members))
         assert self._hash_order is not None

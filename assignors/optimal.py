@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from assignors.model import NOBODY, Assignment, Group, in_java_order
-from assignors.quality import previous_owners, subscription_classes
+from rebalance_lab.assignors.model import NOBODY, Assignment, Group, in_java_order
+from rebalance_lab.assignors.quality import previous_owners, subscription_classes
 
 EXACT_UP_TO = 5_000
 ARCS_PER_PARTITION = 6

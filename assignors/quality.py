@@ -14,10 +14,10 @@ from dataclasses import dataclass, fields
 from math import fsum, isfinite
 from typing import TYPE_CHECKING
 
-from assignors.model import NOBODY, Assignment, Group, Layout, Member, Share, owned_numbers
+from rebalance_lab.assignors.model import NOBODY, Assignment, Group, Layout, Member, Share, owned_numbers
 
 if TYPE_CHECKING:
-    from assignors.optimal import Optimum
+    from rebalance_lab.assignors.optimal import Optimum
 
 
 @dataclass(frozen=True, slots=True)

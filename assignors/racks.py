@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from assignors.model import Topic
+from rebalance_lab.assignors.model import Topic
 
 RackSet = frozenset[str]
 NO_RACKS: RackSet = frozenset()

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assignors.block_share import BlockShare
-from assignors.interface import RebalanceProtocol
-from assignors.model import Assignment, Group, Layout
-from assignors.range_racks import assign_with_racks, needs_racks
-from assignors.subscribers import static_members_first, subscribers_by_topic
+from rebalance_lab.assignors.block_share import BlockShare
+from rebalance_lab.assignors.interface import RebalanceProtocol
+from rebalance_lab.assignors.model import Assignment, Group, Layout
+from rebalance_lab.assignors.range_racks import assign_with_racks, needs_racks
+from rebalance_lab.assignors.subscribers import static_members_first, subscribers_by_topic
 
 
 class RangeAssignor:

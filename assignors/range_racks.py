@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from assignors.model import Layout, Topic
-from assignors.racks import RackSet, RackSets, racks_matter
+from rebalance_lab.assignors.model import Layout, Topic
+from rebalance_lab.assignors.racks import RackSet, RackSets, racks_matter
 
 
 def needs_racks(topics: Sequence[Topic], subscribers: Sequence[Sequence[int]], racks: Sequence[str | None]) -> bool:

@@ -11,9 +11,9 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import cycle
 
-from assignors.interface import AssignorError, RebalanceProtocol
-from assignors.model import Assignment, Group, Layout
-from assignors.subscribers import static_members_first, subscribers_by_topic
+from rebalance_lab.assignors.interface import AssignorError, RebalanceProtocol
+from rebalance_lab.assignors.model import Assignment, Group, Layout
+from rebalance_lab.assignors.subscribers import static_members_first, subscribers_by_topic
 
 FEW_ROUNDS = 4
 """Up to here dealing one by one is faster than a slice for each member."""

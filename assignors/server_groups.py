@@ -11,8 +11,14 @@ import base64
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
-from assignors.java_order import DEFAULT_CAPACITY, capacity_of_set_copy, put_order, string_hashes, uuid_hash
-from assignors.model import Group, Layout, Member, java_string_order, owned_numbers
+from rebalance_lab.assignors.java_order import (
+    DEFAULT_CAPACITY,
+    capacity_of_set_copy,
+    put_order,
+    string_hashes,
+    uuid_hash,
+)
+from rebalance_lab.assignors.model import Group, Layout, Member, java_string_order, owned_numbers
 
 Uuid = tuple[int, int]
 """Most and least significant 64 bits, signed: Java compares them so."""

@@ -7,9 +7,9 @@ Reference  org.apache.kafka.coordinator.group.assignor.RangeAssignor of Apache K
 
 from __future__ import annotations
 
-from assignors.model import Assignment, Group
-from assignors.range import blocks, topics_alike
-from assignors.subscribers import static_members_first, subscribers_by_topic
+from rebalance_lab.assignors.model import Assignment, Group
+from rebalance_lab.assignors.range import blocks, topics_alike
+from rebalance_lab.assignors.subscribers import static_members_first, subscribers_by_topic
 
 
 class ServerRangeAssignor:

@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from assignors.interface import AssignorError
-from assignors.java_order import capacity_of_set_copy, integer_hash, put_order
-from assignors.model import Assignment, Group, Layout, Member, Share
-from assignors.server_groups import (
+from rebalance_lab.assignors.interface import AssignorError
+from rebalance_lab.assignors.java_order import capacity_of_set_copy, integer_hash, put_order
+from rebalance_lab.assignors.model import Assignment, Group, Layout, Member, Share
+from rebalance_lab.assignors.server_groups import (
     Uuid,
     ids_order,
     is_homogeneous,
@@ -53,7 +53,7 @@ class UniformAssignor:
         order = group.hash_order
         if is_homogeneous(group.members):
             return assign_homogeneous(group, order)
-        from assignors.server_uniform_mixed import assign_heterogeneous
+        from rebalance_lab.assignors.server_uniform_mixed import assign_heterogeneous
 
         return assign_heterogeneous(group, order)
 

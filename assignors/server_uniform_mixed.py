@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assignors.interface import AssignorError
-from assignors.model import Assignment, Group, Layout, Member
-from assignors.server_groups import Uuid, known_numbers, topic_ids
-from assignors.subscribers import subscribers_by_topic
+from rebalance_lab.assignors.interface import AssignorError
+from rebalance_lab.assignors.model import Assignment, Group, Layout, Member
+from rebalance_lab.assignors.server_groups import Uuid, known_numbers, topic_ids
+from rebalance_lab.assignors.subscribers import subscribers_by_topic
 
 MAX_SWEEPS = 16
 NOBODY = -1

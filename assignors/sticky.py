@@ -18,13 +18,13 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from assignors.claims import NO_GENERATION, Claims, Generations, read_claims
-from assignors.interface import AssignorError, RebalanceProtocol
-from assignors.java_order import string_order_of_second_map
-from assignors.model import Assignment, Group, Member, in_java_order
-from assignors.sticky_beyond import free_beside_nonexistent
-from assignors.sticky_racks import GroupRacks, RackFill, racks_of
-from assignors.sticky_user_data import encode_sticky
+from rebalance_lab.assignors.claims import NO_GENERATION, Claims, Generations, read_claims
+from rebalance_lab.assignors.interface import AssignorError, RebalanceProtocol
+from rebalance_lab.assignors.java_order import string_order_of_second_map
+from rebalance_lab.assignors.model import Assignment, Group, Member, in_java_order
+from rebalance_lab.assignors.sticky_beyond import free_beside_nonexistent
+from rebalance_lab.assignors.sticky_racks import GroupRacks, RackFill, racks_of
+from rebalance_lab.assignors.sticky_user_data import encode_sticky
 
 
 class StickyAssignor:
@@ -44,7 +44,7 @@ class StickyAssignor:
         claims = read_claims(group, user_data_generations)
         if claims.equal:
             return balance_equal(claims).assignment(claims)
-        from assignors.sticky_mixed import balance_mixed
+        from rebalance_lab.assignors.sticky_mixed import balance_mixed
 
         return claims.assignment(balance_mixed(claims, self.max_generation))
 

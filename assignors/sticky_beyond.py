@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from assignors.claims import Claims
+from rebalance_lab.assignors.claims import Claims
 
 
 def free_beside_nonexistent(claims: Claims, kept: Mapping[str, Sequence[int]], nonexistent: Sequence[int]) -> list[int]:

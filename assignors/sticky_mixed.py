@@ -19,12 +19,12 @@ from heapq import heapify, heappop, heappush, heapreplace
 from itertools import chain, repeat
 from operator import itemgetter
 
-from assignors.claims import Claims
-from assignors.interface import AssignorError
-from assignors.java_order import string_order
-from assignors.model import in_java_order
-from assignors.sticky_moves import Moves
-from assignors.sticky_racks import GroupRacks, racks_of
+from rebalance_lab.assignors.claims import Claims
+from rebalance_lab.assignors.interface import AssignorError
+from rebalance_lab.assignors.java_order import string_order
+from rebalance_lab.assignors.model import in_java_order
+from rebalance_lab.assignors.sticky_moves import Moves
+from rebalance_lab.assignors.sticky_racks import GroupRacks, racks_of
 
 TopicNumbers = list[tuple[int, Sequence[int]]]
 """Topics with some of their partitions, in the order in which Java goes through them."""
@@ -33,7 +33,7 @@ TopicNumbers = list[tuple[int, Sequence[int]]]
 def balance_mixed(claims: Claims, max_generation: int) -> dict[str, Sequence[int]]:
     builder = MixedBuilder(claims, max_generation)
     if builder.keeps_nonexistent():
-        from assignors.sticky_mixed_beyond import MixedBesideNonexistent
+        from rebalance_lab.assignors.sticky_mixed_beyond import MixedBesideNonexistent
 
         builder = MixedBesideNonexistent(claims, max_generation)
     return builder.build()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from assignors.interface import AssignorError
-from assignors.java_order import string_order, string_order_of_second_map
-from assignors.sticky_mixed import MixedBuilder, TopicNumbers, out_of_the_balance
+from rebalance_lab.assignors.interface import AssignorError
+from rebalance_lab.assignors.java_order import string_order, string_order_of_second_map
+from rebalance_lab.assignors.sticky_mixed import MixedBuilder, TopicNumbers, out_of_the_balance
 
 
 class MixedBesideNonexistent(MixedBuilder):

@@ -7,8 +7,8 @@ Reference  PartitionMovements in AbstractStickyAssignor of Apache Kafka 4.3.1
 
 from __future__ import annotations
 
-from assignors.java_order import HashTable, string_hash, topic_partition_hash
-from assignors.model import Layout
+from rebalance_lab.assignors.java_order import HashTable, string_hash, topic_partition_hash
+from rebalance_lab.assignors.model import Layout
 
 Pair = tuple[int, int]
 

@@ -12,8 +12,8 @@ from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Sequence
 
-from assignors.claims import Claims
-from assignors.racks import NO_RACKS, RackSet, RackSets, racks_matter
+from rebalance_lab.assignors.claims import Claims
+from rebalance_lab.assignors.racks import NO_RACKS, RackSet, RackSets, racks_matter
 
 
 class GroupRacks:

@@ -12,8 +12,8 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from assignors.java_order import HashTable, string_hash
-from assignors.model import java_string_order
+from rebalance_lab.assignors.java_order import HashTable, string_hash
+from rebalance_lab.assignors.model import java_string_order
 
 
 class StickyUserData(NamedTuple):

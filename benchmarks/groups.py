@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from assignors.model import Group, Member, Topic
-from assignors.strategies import load_assignor, parse_strategy
+from rebalance_lab.assignors.model import Group, Member, Topic
+from rebalance_lab.assignors.strategies import load_assignor, parse_strategy
 
 SHAPES = ("equal", "buckets", "overlapping")
 CHANGES = ("full", "join", "leave")

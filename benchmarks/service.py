@@ -35,8 +35,8 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.answers.assign import Asked, answer_document
-from assignors.json_contract import decode
+from rebalance_lab.api.answers.assign import Asked, answer_document
+from rebalance_lab.assignors.json_contract import decode
 
 MEMBERS, TOPICS, PARTITIONS = 100, 10, 100
 STRATEGIES = ("classic/range", "classic/sticky", "classic/cooperative-sticky", "consumer/uniform")
@@ -289,7 +289,17 @@ def main() -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".toml") as config:
         config.write(CONFIG)
         config.flush()
-        serve = ("-m", "api.cli", "serve", "--port", "0", "--config", config.name, "--log-level", "warning")
+        serve = (
+            "-m",
+            "rebalance_lab.api.cli",
+            "serve",
+            "--port",
+            "0",
+            "--config",
+            config.name,
+            "--log-level",
+            "warning",
+        )
         with served(*serve) as (port, pid), served("-m", "benchmarks.service", "--echo") as (echo_port, _):
             asyncio.run(measure(port, pid, echo_port, **sizes))  # type: ignore[arg-type]
 

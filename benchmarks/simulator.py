@@ -23,10 +23,19 @@ from typing import Any
 
 import simpy
 
-from harness.scenario.model import Event, MemberSpec, Network, Rate, RollingRestart, Scale, Scenario, TopicSpec
-from harness.sim.kernel import Kernel, Timers
-from harness.sim.run import simulate
-from protocol_v1.effects import TimerKey
+from rebalance_lab.harness.scenario.model import (
+    Event,
+    MemberSpec,
+    Network,
+    Rate,
+    RollingRestart,
+    Scale,
+    Scenario,
+    TopicSpec,
+)
+from rebalance_lab.harness.sim.kernel import Kernel, Timers
+from rebalance_lab.harness.sim.run import simulate
+from rebalance_lab.protocol_v1.effects import TimerKey
 
 STRATEGIES = (
     "classic/range",

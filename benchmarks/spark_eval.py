@@ -16,12 +16,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from spark_eval.cells import Cell, cells_of
-from spark_eval.folder import Folder
-from spark_eval.session import open_session
-from spark_eval.simulate import result
-from spark_eval.sweep import run_sweep
-from spark_eval.sweep_file import Sweep, read_sweep
+from rebalance_lab.spark_eval.cells import Cell, cells_of
+from rebalance_lab.spark_eval.folder import Folder
+from rebalance_lab.spark_eval.session import open_session
+from rebalance_lab.spark_eval.simulate import result
+from rebalance_lab.spark_eval.sweep import run_sweep
+from rebalance_lab.spark_eval.sweep_file import Sweep, read_sweep
 
 STRATEGIES = ("classic/range", "classic/cooperative-sticky", "consumer/uniform", "consumer/uniform+static")
 SIZES = {"small": (3, 12), "middle": (10, 60), "large": (40, 400)}

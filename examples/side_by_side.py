@@ -6,10 +6,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from api.terminal import share_text
-from assignors.json_contract import decode, group_from_json
-from assignors.quality import quality
-from assignors.strategies import BUILT_IN, load_assignor, parse_strategy
+from rebalance_lab.api.terminal import share_text
+from rebalance_lab.assignors.json_contract import decode, group_from_json
+from rebalance_lab.assignors.quality import quality
+from rebalance_lab.assignors.strategies import BUILT_IN, load_assignor, parse_strategy
 
 group = group_from_json(decode((Path(__file__).parent / "orders.json").read_bytes()))
 

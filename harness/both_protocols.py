@@ -11,36 +11,36 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assignors.interface import Assignor
-from harness.sequence_file import NewMemberId, Served, Topics, partition_counts
-from protocol_v1 import config as v1_config
-from protocol_v1 import records as v1_records
-from protocol_v1.consumer_protocol import (
+from rebalance_lab.assignors.interface import Assignor
+from rebalance_lab.harness.sequence_file import NewMemberId, Served, Topics, partition_counts
+from rebalance_lab.protocol_v1 import config as v1_config
+from rebalance_lab.protocol_v1 import records as v1_records
+from rebalance_lab.protocol_v1.consumer_protocol import (
     LATEST_VERSION,
     Assignment,
     decode_assignment,
     decode_subscription,
     encode_assignment,
 )
-from protocol_v1.coordinator import Coordinator as ClassicCoordinator
-from protocol_v1.effects import Effect, TimerKey
-from protocol_v1.errors import Error
-from protocol_v1.group import ClassicGroup, ClassicMember
-from protocol_v1.messages import JoinGroupResponse, Request, SyncGroupResponse
-from protocol_v1.rebalance import prepare_rebalance
-from protocol_v1.shard import Turn
-from protocol_v1.states import Event, State
-from protocol_v2 import config as v2_config
-from protocol_v2.classic_side import (
+from rebalance_lab.protocol_v1.coordinator import Coordinator as ClassicCoordinator
+from rebalance_lab.protocol_v1.effects import Effect, TimerKey
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.group import ClassicGroup, ClassicMember
+from rebalance_lab.protocol_v1.messages import JoinGroupResponse, Request, SyncGroupResponse
+from rebalance_lab.protocol_v1.rebalance import prepare_rebalance
+from rebalance_lab.protocol_v1.shard import Turn
+from rebalance_lab.protocol_v1.states import Event, State
+from rebalance_lab.protocol_v2 import config as v2_config
+from rebalance_lab.protocol_v2.classic_side import (
     ClassicGroupImage,
     ClassicMemberImage,
     EmbeddedAssignment,
     EmbeddedSubscription,
     TakeBack,
 )
-from protocol_v2.coordinator import Coordinator
-from protocol_v2.messages import REQUESTS
-from protocol_v2.offset_store import OffsetStore
+from rebalance_lab.protocol_v2.coordinator import Coordinator
+from rebalance_lab.protocol_v2.messages import REQUESTS
+from rebalance_lab.protocol_v2.offset_store import OffsetStore
 
 
 def both_protocols(

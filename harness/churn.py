@@ -17,10 +17,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from assignors.interface import RebalanceProtocol, error_line
-from assignors.model import Group
-from assignors.testing.answers import Broken, NotApplicable
-from assignors.testing.events import (
+from rebalance_lab.assignors.interface import RebalanceProtocol, error_line
+from rebalance_lab.assignors.model import Group
+from rebalance_lab.assignors.testing.answers import Broken, NotApplicable
+from rebalance_lab.assignors.testing.events import (
     Crash,
     Delete,
     DuplicateClaim,
@@ -32,12 +32,12 @@ from assignors.testing.events import (
     Resubscribe,
     grown,
 )
-from assignors.testing.properties_moves import check_handover
-from assignors.testing.subject import Subject, is_theirs
-from harness.conversation import Conversation, MixedConversation, id_of
-from harness.stage import Client, Stage
-from protocol_v1.config import CoordinatorConfig
-from protocol_v1.effects.member import (
+from rebalance_lab.assignors.testing.properties_moves import check_handover
+from rebalance_lab.assignors.testing.subject import Subject, is_theirs
+from rebalance_lab.harness.conversation import Conversation, MixedConversation, id_of
+from rebalance_lab.harness.stage import Client, Stage
+from rebalance_lab.protocol_v1.config import CoordinatorConfig
+from rebalance_lab.protocol_v1.effects.member import (
     CloseOption,
     EnforceRebalance,
     MetadataChanged,
@@ -46,7 +46,7 @@ from protocol_v1.effects.member import (
     TopicPartition,
     Unsubscribe,
 )
-from protocol_v2.coordinator import Coordinator as ConsumerCoordinator
+from rebalance_lab.protocol_v2.coordinator import Coordinator as ConsumerCoordinator
 
 SESSION_MS, HEARTBEAT_MS, SILENCE_MS, PATIENCE_MS = 6_000, 2_000, 30_000, 120_000
 CONSUMER = {

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from assignors.json_contract import ContractError
-from harness.intervals import Interval, confidence_of, median_interval
-from harness.runs import Progress, Sample, run_all
-from harness.scenario.model import RollingRestart, Scenario
-from harness.scenario.strategy_lists import load_strategies, normal_strategy
-from harness.units import duration_text
-from harness.weights import NAMES, Weights, default_weights, score
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.intervals import Interval, confidence_of, median_interval
+from rebalance_lab.harness.runs import Progress, Sample, run_all
+from rebalance_lab.harness.scenario.model import RollingRestart, Scenario
+from rebalance_lab.harness.scenario.strategy_lists import load_strategies, normal_strategy
+from rebalance_lab.harness.units import duration_text
+from rebalance_lab.harness.weights import NAMES, Weights, default_weights, score
 
 DEFAULT_STRATEGIES = (
     "classic/range",
@@ -169,7 +169,7 @@ class Comparison:
 
     def to_json(self, *, measured: bool = True) -> dict[str, Any]:
         """Everything, so that it can be ranked anew by whoever reads it (saved_runs.py)."""
-        from harness.scenario.writing import scenario_json
+        from rebalance_lab.harness.scenario.writing import scenario_json
 
         return {
             "scenario": self.scenario.name,

@@ -17,23 +17,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
-from assignors.interface import Assignor
-from assignors.strategies import load_assignor, parse_strategy
-from harness.both_protocols import ClassicSide, both_protocols
-from harness.stage import GROUP, Client, Stage
-from harness.stories import partitions_shown
-from protocol_v1.config import CoordinatorConfig
-from protocol_v1.coordinator import Coordinator
-from protocol_v1.group import ClassicGroup
-from protocol_v1.member import Member
-from protocol_v1.member_config import MemberConfig
-from protocol_v1.states import State
-from protocol_v2.coordinator import Coordinator as ConsumerCoordinator
-from protocol_v2.group import ConsumerGroup
-from protocol_v2.member import Member as ConsumerMember
-from protocol_v2.member_config import MemberConfig as ConsumerMemberConfig
-from protocol_v2.member_states import MemberState as ConsumerMemberState
-from protocol_v2.topics import topic_name
+from rebalance_lab.assignors.interface import Assignor
+from rebalance_lab.assignors.strategies import load_assignor, parse_strategy
+from rebalance_lab.harness.both_protocols import ClassicSide, both_protocols
+from rebalance_lab.harness.stage import GROUP, Client, Stage
+from rebalance_lab.harness.stories import partitions_shown
+from rebalance_lab.protocol_v1.config import CoordinatorConfig
+from rebalance_lab.protocol_v1.coordinator import Coordinator
+from rebalance_lab.protocol_v1.group import ClassicGroup
+from rebalance_lab.protocol_v1.member import Member
+from rebalance_lab.protocol_v1.member_config import MemberConfig
+from rebalance_lab.protocol_v1.states import State
+from rebalance_lab.protocol_v2.coordinator import Coordinator as ConsumerCoordinator
+from rebalance_lab.protocol_v2.group import ConsumerGroup
+from rebalance_lab.protocol_v2.member import Member as ConsumerMember
+from rebalance_lab.protocol_v2.member_config import MemberConfig as ConsumerMemberConfig
+from rebalance_lab.protocol_v2.member_states import MemberState as ConsumerMemberState
+from rebalance_lab.protocol_v2.topics import topic_name
 
 AnyMember: TypeAlias = Member | ConsumerMember
 

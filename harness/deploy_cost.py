@@ -18,14 +18,14 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any
 
-from assignors.interface import RebalanceProtocol, supported_protocols_of
-from assignors.strategies import load_assignor
-from harness.runs import sample
-from harness.scenario.model import MemberSpec, Rate, RollingRestart, Scenario, TopicSpec
-from harness.scenario.strategy_lists import parse_strategies
-from harness.sim.costs import Row
-from harness.sizing import catch_up_seconds
-from protocol_v1.member_config import MemberConfig
+from rebalance_lab.assignors.interface import RebalanceProtocol, supported_protocols_of
+from rebalance_lab.assignors.strategies import load_assignor
+from rebalance_lab.harness.runs import sample
+from rebalance_lab.harness.scenario.model import MemberSpec, Rate, RollingRestart, Scenario, TopicSpec
+from rebalance_lab.harness.scenario.strategy_lists import parse_strategies
+from rebalance_lab.harness.sim.costs import Row
+from rebalance_lab.harness.sizing import catch_up_seconds
+from rebalance_lab.protocol_v1.member_config import MemberConfig
 
 FORMING_MS, GAP_MS, AFTER_MS = 60_000, 20_000, 60_000
 MOST_CONSUMERS, MOST_PARTITIONS = 20, 4

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.fetch_session_cache import EVICTION_MS, FetchSessionCache
+from rebalance_lab.harness.fetch_session_cache import EVICTION_MS, FetchSessionCache
 
 FETCH_MS = 500
 """How often a client with nothing new to read asks: fetch.max.wait.ms."""

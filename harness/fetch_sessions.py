@@ -17,12 +17,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from assignors.java_order import string_hash
-from assignors.json_contract import ContractError
-from assignors.model import Group
-from assignors.strategies import load_assignor, parse_strategy, run_assignor
-from harness.fetch_load import FETCH_MS, Client, Outcome, deploy
-from harness.fetch_session_cache import EVICTION_MS, SHARDS, SLOTS
+from rebalance_lab.assignors.java_order import string_hash
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.assignors.model import Group
+from rebalance_lab.assignors.strategies import load_assignor, parse_strategy, run_assignor
+from rebalance_lab.harness.fetch_load import FETCH_MS, Client, Outcome, deploy
+from rebalance_lab.harness.fetch_session_cache import EVICTION_MS, SHARDS, SLOTS
 
 SETTING = "max.incremental.fetch.session.cache.slots"
 DEPLOYS_PER_DAY = 1.0

@@ -1,6 +1,6 @@
 """What this computer has, and what stays off without the rest: one line for each thing that is missing.
 
-`python -m harness.machine` prints them; `make demo` and `make test` do so.
+`python -m rebalance_lab.harness.machine` prints them; `make demo` and `make test` do so.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 
-from harness.brokers.interface import BrokerError
-from harness.brokers.java import find_java
-from harness.brokers.local_engine import missing as no_engine_of_our_own
+from rebalance_lab.harness.brokers.interface import BrokerError
+from rebalance_lab.harness.brokers.java import find_java
+from rebalance_lab.harness.brokers.local_engine import missing as no_engine_of_our_own
 
 
 @dataclass(frozen=True, slots=True)

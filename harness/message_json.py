@@ -17,8 +17,8 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from assignors.json_contract import ContractError, at, expect_list, expect_object, refuse_unknown, shown
-from protocol_v1.messages import Request
+from rebalance_lab.assignors.json_contract import ContractError, at, expect_list, expect_object, refuse_unknown, shown
+from rebalance_lab.protocol_v1.messages import Request
 
 HEADER = ("version", "correlation_id", "client_id", "client_host")
 INT64_FIELDS = ("committed_offset", "retention_time_ms", "producer_id")

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from assignors.strategies import Strategy
+from rebalance_lab.assignors.strategies import Strategy
 
 TICK_S = 0.25
 LIMIT_S, LIMIT_AGAIN_S = 20.0, 2.0
@@ -32,7 +32,7 @@ def patience(strategies: Iterable[Strategy]) -> Iterator[None]:
     if not names:
         yield
         return
-    from assignors.testing.subject import ticking
+    from rebalance_lab.assignors.testing.subject import ticking
 
     modules = {name.partition(":")[0] for name in names}
     limit_s = LIMIT_AGAIN_S if names & _stopped_before else LIMIT_S
@@ -55,7 +55,7 @@ def patience(strategies: Iterable[Strategy]) -> Iterator[None]:
 def outermost(frame: FrameType | None, modules: set[str]) -> FrameType | None:
     """The call by which the simulator entered one of these modules, if one is at work."""
     found = None
-    while frame is not None and not frame.f_globals.get("__name__", "").startswith("harness.sim."):
+    while frame is not None and not frame.f_globals.get("__name__", "").startswith("rebalance_lab.harness.sim."):
         if frame.f_globals.get("__name__") in modules:
             found = frame
         frame = frame.f_back

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from assignors.json_contract import ContractError, at, shown
+from rebalance_lab.assignors.json_contract import ContractError, at, shown
 
 
 def resolve(value: Any, answers: Mapping[str, Any], path: str, now_ms: int) -> Any:

@@ -21,15 +21,15 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from assignors.interface import AssignorError
-from harness.patience import NoAnswer, patience
-from harness.scenario.model import Scenario
-from harness.scenario.strategy_lists import parse_strategies
-from harness.sim.costs import Costs, Meter, Row
-from harness.sim.invariants import Broken, Checker
-from harness.sim.kafkas_own import deployed, kafkas_own
-from harness.sim.run import simulate
-from harness.sim.trace import Fact
+from rebalance_lab.assignors.interface import AssignorError
+from rebalance_lab.harness.patience import NoAnswer, patience
+from rebalance_lab.harness.scenario.model import Scenario
+from rebalance_lab.harness.scenario.strategy_lists import parse_strategies
+from rebalance_lab.harness.sim.costs import Costs, Meter, Row
+from rebalance_lab.harness.sim.invariants import Broken, Checker
+from rebalance_lab.harness.sim.kafkas_own import deployed, kafkas_own
+from rebalance_lab.harness.sim.run import simulate
+from rebalance_lab.harness.sim.trace import Fact
 
 T = TypeVar("T")
 Progress = Callable[[int], None]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assignors.json_contract import ContractError, at, expect_list, expect_object
-from harness.compare import Comparison
-from harness.runs import Sample
-from harness.scenario.model import Scenario
-from harness.scenario.reading import parse_scenario
-from harness.units import quoted
-from harness.weights import NAMES, checked, checked_whole, default_weights
+from rebalance_lab.assignors.json_contract import ContractError, at, expect_list, expect_object
+from rebalance_lab.harness.compare import Comparison
+from rebalance_lab.harness.runs import Sample
+from rebalance_lab.harness.scenario.model import Scenario
+from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.units import quoted
+from rebalance_lab.harness.weights import NAMES, checked, checked_whole, default_weights
 
 MOST = 1e18
 """No run costs so much, and sums of such costs are still numbers."""

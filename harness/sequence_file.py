@@ -29,11 +29,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from assignors.json_contract import INT32_MAX, ContractError, at, expect_list, expect_object, refuse_unknown, shown
-from assignors.model import Topic
-from protocol_v1.effects import Effect, TimerKey
-from protocol_v1.errors import Error
-from protocol_v1.messages import Request
+from rebalance_lab.assignors.json_contract import (
+    INT32_MAX,
+    ContractError,
+    at,
+    expect_list,
+    expect_object,
+    refuse_unknown,
+    shown,
+)
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.protocol_v1.effects import Effect, TimerKey
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import Request
 
 SEQUENCE_KEYS = ("protocol", "config", "topics", "steps", "until_ms", "member_ids", "answered")
 STEP_KEYS = ("at_ms", "as", "request", "version", "client_id", "body")

@@ -16,11 +16,11 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from assignors.json_contract import ContractError, at, expect_list, refuse_unknown
-from harness import both_protocols
-from harness.message_json import request_from_json, response_to_json
-from harness.references import resolve
-from harness.sequence_file import (
+from rebalance_lab.assignors.json_contract import ContractError, at, expect_list, refuse_unknown
+from rebalance_lab.harness import both_protocols
+from rebalance_lab.harness.message_json import request_from_json, response_to_json
+from rebalance_lab.harness.references import resolve
+from rebalance_lab.harness.sequence_file import (
     Machine,
     NewMemberId,
     SequenceFile,
@@ -31,12 +31,12 @@ from harness.sequence_file import (
     parse_sequence,
     partition_counts,
 )
-from protocol_v1.config import PROPERTIES, CoordinatorConfig
-from protocol_v1.coordinator import Coordinator
-from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
-from protocol_v1.errors import Error
-from protocol_v1.messages import REQUESTS
-from protocol_v1.txn_messages import TXN_REQUESTS
+from rebalance_lab.protocol_v1.config import PROPERTIES, CoordinatorConfig
+from rebalance_lab.protocol_v1.coordinator import Coordinator
+from rebalance_lab.protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import REQUESTS
+from rebalance_lab.protocol_v1.txn_messages import TXN_REQUESTS
 
 APPEND_TIMEOUT_MS = 5_000
 """Kafka's offsets.commit.timeout.ms."""

@@ -18,11 +18,11 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
 
-from assignors.model import Topic
-from harness.stories import answer_shown, call_shown, request_shown
-from protocol_v1.coordinator import numbered
-from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
-from protocol_v1.effects.member import (
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.harness.stories import answer_shown, call_shown, request_shown
+from rebalance_lab.protocol_v1.coordinator import numbered
+from rebalance_lab.protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
+from rebalance_lab.protocol_v1.effects.member import (
     Call,
     CallbackDone,
     Close,
@@ -51,8 +51,8 @@ from protocol_v1.effects.member import (
     Told,
     TopicPartition,
 )
-from protocol_v1.errors import Error
-from protocol_v1.messages import Request, Response
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import Request, Response
 
 GROUP = "g"
 Timers: TypeAlias = dict[TimerKey, object]

@@ -2,7 +2,7 @@
 
 Given      TRANSITIONS of protocol_v1, MEMBER_TRANSITIONS of both, ACTIONS, NEXT and MOVES of protocol_v2
 Returns    PAGES: each file's path and its text; a test fails when a file is stale
-Run        python -m harness.state_diagrams      writes them
+Run        python -m rebalance_lab.harness.state_diagrams      writes them
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import protocol_v1.member_states
-import protocol_v1.states
-import protocol_v2.member_states
-import protocol_v2.states
-from protocol_v2.states import ACTIONS, DONE, MOVES, NEXT, REVOKE_FIRST, WAIT, Action
+import rebalance_lab.protocol_v1.member_states
+import rebalance_lab.protocol_v1.states
+import rebalance_lab.protocol_v2.member_states
+import rebalance_lab.protocol_v2.states
+from rebalance_lab.protocol_v2.states import ACTIONS, DONE, MOVES, NEXT, REVOKE_FIRST, WAIT, Action
 
-COMMAND = "python -m harness.state_diagrams"
-ROOT = Path(protocol_v1.states.__file__).parents[1]
+COMMAND = "python -m rebalance_lab.harness.state_diagrams"
+ROOT = Path(rebalance_lab.protocol_v1.states.__file__).resolve().parents[1]
 BEFORE = "[*]"
 
 
@@ -105,20 +105,20 @@ def pages() -> dict[Path, str]:
         ROOT / "protocol_v1" / "STATES.md": transitions_page(
             "The states of a classic group",
             "`TRANSITIONS` in `states.py`",
-            protocol_v1.states.TRANSITIONS,
+            rebalance_lab.protocol_v1.states.TRANSITIONS,
             last=f"Dead --> {BEFORE}",
         ),
         ROOT / "protocol_v1" / "MEMBER_STATES.md": transitions_page(
             "The states of a classic member",
             members,
-            protocol_v1.member_states.MEMBER_TRANSITIONS,
+            rebalance_lab.protocol_v1.member_states.MEMBER_TRANSITIONS,
             first=f"{BEFORE} --> Unjoined",
         ),
         ROOT / "protocol_v2" / "STATES.md": consumer_group_page(),
         ROOT / "protocol_v2" / "MEMBER_STATES.md": transitions_page(
             "The states of a KIP-848 member",
             members,
-            protocol_v2.member_states.MEMBER_TRANSITIONS,
+            rebalance_lab.protocol_v2.member_states.MEMBER_TRANSITIONS,
             first=f"{BEFORE} --> Unsubscribed",
         ),
     }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from protocol_v1.effects.member import Call, FindCoordinatorRequest, TopicPartition
-from protocol_v1.errors import Error
-from protocol_v1.messages import HeartbeatRequest, JoinGroupRequest, Request, Response, SyncGroupRequest
-from protocol_v2.messages import (
+from rebalance_lab.protocol_v1.effects.member import Call, FindCoordinatorRequest, TopicPartition
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import HeartbeatRequest, JoinGroupRequest, Request, Response, SyncGroupRequest
+from rebalance_lab.protocol_v2.messages import (
     UNCHANGED_TIMEOUT,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.sim.gaps import Gaps
-from harness.sim.trace import Fact, by_topic, flat
-from protocol_v1.effects.member import TopicPartition
+from rebalance_lab.harness.sim.gaps import Gaps
+from rebalance_lab.harness.sim.trace import Fact, by_topic, flat
+from rebalance_lab.protocol_v1.effects.member import TopicPartition
 
 DOWN = ("killed", "closed", "failed")
 STILL = {"paused": "paused", "cut off": "cut off"}

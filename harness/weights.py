@@ -12,9 +12,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from assignors.json_contract import ContractError
-from harness.sim.costs import Costs, Row
-from harness.units import is_number, quoted
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.sim.costs import Costs, Row
+from rebalance_lab.harness.units import is_number, quoted
 
 Weights = Mapping[str, float]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from protocol_v1.consumer_protocol import PROTOCOL_TYPE
-from protocol_v1.effects import TimerKey
-from protocol_v1.errors import Error, append_error
-from protocol_v1.group import ClassicGroup
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.consumer_protocol import PROTOCOL_TYPE
+from rebalance_lab.protocol_v1.effects import TimerKey
+from rebalance_lab.protocol_v1.errors import Error, append_error
+from rebalance_lab.protocol_v1.group import ClassicGroup
+from rebalance_lab.protocol_v1.messages import (
     DeletableGroupResult,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
@@ -29,8 +29,8 @@ from protocol_v1.messages import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from protocol_v1.offsets import check_partition
-from protocol_v1.records import (
+from rebalance_lab.protocol_v1.offsets import check_partition
+from rebalance_lab.protocol_v1.records import (
     GroupOffsets,
     GroupTombstone,
     OffsetCommit,
@@ -39,8 +39,8 @@ from protocol_v1.records import (
     apply_offset,
     forget_pending,
 )
-from protocol_v1.shard import Turn
-from protocol_v1.states import Event, State
+from rebalance_lab.protocol_v1.shard import Turn
+from rebalance_lab.protocol_v1.states import Event, State
 
 UNKNOWN_GROUP_IS_AN_ERROR_SINCE = 6
 EXPIRY_KEY: TimerKey = ("expiry",)

@@ -14,8 +14,8 @@ import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 
-from protocol_v1.errors import MalformedBytes
-from protocol_v1.light import light
+from rebalance_lab.protocol_v1.errors import MalformedBytes
+from rebalance_lab.protocol_v1.light import light
 
 PROTOCOL_TYPE = "consumer"
 LATEST_VERSION = 3

@@ -18,7 +18,7 @@ from enum import Enum
 from itertools import count
 from typing import Any
 
-from protocol_v1.admin import (
+from rebalance_lab.protocol_v1.admin import (
     EXPIRY_KEY,
     delete_groups,
     describe_groups,
@@ -27,14 +27,14 @@ from protocol_v1.admin import (
     on_expiry_timer,
     topics_deleted,
 )
-from protocol_v1.config import CoordinatorConfig
-from protocol_v1.effects import Append, Effect, TimerKey
-from protocol_v1.errors import Error
-from protocol_v1.gate import refusal
-from protocol_v1.group import ClassicGroup
-from protocol_v1.join import join_group
-from protocol_v1.leave import leave_group
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.config import CoordinatorConfig
+from rebalance_lab.protocol_v1.effects import Append, Effect, TimerKey
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.gate import refusal
+from rebalance_lab.protocol_v1.group import ClassicGroup
+from rebalance_lab.protocol_v1.join import join_group
+from rebalance_lab.protocol_v1.leave import leave_group
+from rebalance_lab.protocol_v1.messages import (
     DeleteGroupsRequest,
     DescribeGroupsRequest,
     HeartbeatRequest,
@@ -49,15 +49,15 @@ from protocol_v1.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from protocol_v1.offsets import offset_commit, offset_fetch
-from protocol_v1.rebalance import on_join_timer, prepare_rebalance
-from protocol_v1.records import Record, replay
-from protocol_v1.sessions import heartbeat, on_session_timer
-from protocol_v1.shard import Shard, Turn
-from protocol_v1.states import Event
-from protocol_v1.sync import on_sync_timer, sync_group
-from protocol_v1.transactions import complete_transaction, txn_offset_commit
-from protocol_v1.txn_messages import TxnOffsetCommitRequest
+from rebalance_lab.protocol_v1.offsets import offset_commit, offset_fetch
+from rebalance_lab.protocol_v1.rebalance import on_join_timer, prepare_rebalance
+from rebalance_lab.protocol_v1.records import Record, replay
+from rebalance_lab.protocol_v1.sessions import heartbeat, on_session_timer
+from rebalance_lab.protocol_v1.shard import Shard, Turn
+from rebalance_lab.protocol_v1.states import Event
+from rebalance_lab.protocol_v1.sync import on_sync_timer, sync_group
+from rebalance_lab.protocol_v1.transactions import complete_transaction, txn_offset_commit
+from rebalance_lab.protocol_v1.txn_messages import TxnOffsetCommitRequest
 
 HANDLERS: Mapping[type[Request], Callable[[Turn, Any], None]] = {
     JoinGroupRequest: join_group,

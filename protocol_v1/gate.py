@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from protocol_v1.errors import Error
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import (
     DeletableGroupResult,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
@@ -34,9 +34,9 @@ from protocol_v1.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from protocol_v1.offsets import refused_commit, refused_fetch
-from protocol_v1.transactions import refused_txn_commit
-from protocol_v1.txn_messages import TxnOffsetCommitRequest
+from rebalance_lab.protocol_v1.offsets import refused_commit, refused_fetch
+from rebalance_lab.protocol_v1.transactions import refused_txn_commit
+from rebalance_lab.protocol_v1.txn_messages import TxnOffsetCommitRequest
 
 
 def heartbeat(request: HeartbeatRequest, error: Error) -> Response:

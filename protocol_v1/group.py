@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from protocol_v1.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
-from protocol_v1.errors import NONE, Error, MalformedBytes
-from protocol_v1.hash_order import HashOrder, in_hash_order
-from protocol_v1.messages import JoinGroupRequest, Protocol, SyncGroupRequest
-from protocol_v1.states import State
+from rebalance_lab.protocol_v1.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
+from rebalance_lab.protocol_v1.errors import NONE, Error, MalformedBytes
+from rebalance_lab.protocol_v1.hash_order import HashOrder, in_hash_order
+from rebalance_lab.protocol_v1.messages import JoinGroupRequest, Protocol, SyncGroupRequest
+from rebalance_lab.protocol_v1.states import State
 
 
 @dataclass(slots=True, kw_only=True)

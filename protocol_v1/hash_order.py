@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
 
-from assignors.java_order import DEFAULT_CAPACITY, string_hash
+from rebalance_lab.assignors.java_order import DEFAULT_CAPACITY, string_hash
 
 
 class HashOrder:

@@ -9,14 +9,14 @@ Start at   join_group
 
 from __future__ import annotations
 
-from protocol_v1.errors import NONE, Error
-from protocol_v1.group import ClassicGroup, ClassicMember, rebalance_timeout_of
-from protocol_v1.messages import JoinGroupRequest, JoinGroupResponse
-from protocol_v1.rebalance import current_generation, rebalance_or_complete
-from protocol_v1.records import group_metadata
-from protocol_v1.shard import Turn, session_key
-from protocol_v1.states import Event, State
-from protocol_v1.static_members import replace_static_member
+from rebalance_lab.protocol_v1.errors import NONE, Error
+from rebalance_lab.protocol_v1.group import ClassicGroup, ClassicMember, rebalance_timeout_of
+from rebalance_lab.protocol_v1.messages import JoinGroupRequest, JoinGroupResponse
+from rebalance_lab.protocol_v1.rebalance import current_generation, rebalance_or_complete
+from rebalance_lab.protocol_v1.records import group_metadata
+from rebalance_lab.protocol_v1.shard import Turn, session_key
+from rebalance_lab.protocol_v1.states import Event, State
+from rebalance_lab.protocol_v1.static_members import replace_static_member
 
 MEMBER_ID_REQUIRED_SINCE = 4
 

@@ -5,12 +5,17 @@ Reference  classicGroupLeave in Apache Kafka; KIP-345 for the batch
 
 from __future__ import annotations
 
-from protocol_v1.errors import Error, append_error
-from protocol_v1.group import ClassicGroup
-from protocol_v1.messages import LeaveGroupRequest, LeaveGroupResponse, LeaveGroupResponseMember, MemberIdentity
-from protocol_v1.rebalance import rebalance_or_complete, remove_member
-from protocol_v1.shard import Turn, session_key
-from protocol_v1.states import Event, State
+from rebalance_lab.protocol_v1.errors import Error, append_error
+from rebalance_lab.protocol_v1.group import ClassicGroup
+from rebalance_lab.protocol_v1.messages import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    LeaveGroupResponseMember,
+    MemberIdentity,
+)
+from rebalance_lab.protocol_v1.rebalance import rebalance_or_complete, remove_member
+from rebalance_lab.protocol_v1.shard import Turn, session_key
+from rebalance_lab.protocol_v1.states import Event, State
 
 BATCH_SINCE = 3
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from assignors.interface import Assignor, RebalanceProtocol, supported_protocols_of
-from protocol_v1.effects import CancelTimer, SetTimer, TimerKey
-from protocol_v1.effects.member import (
+from rebalance_lab.assignors.interface import Assignor, RebalanceProtocol, supported_protocols_of
+from rebalance_lab.protocol_v1.effects import CancelTimer, SetTimer, TimerKey
+from rebalance_lab.protocol_v1.effects.member import (
     CallbackDone,
     Cause,
     Close,
@@ -39,24 +39,24 @@ from protocol_v1.effects.member import (
     TopicPartition,
     Unsubscribe,
 )
-from protocol_v1.errors import Error, InvariantBroken
-from protocol_v1.member_commits import auto_commit_if_due, commit_async, note_positions
-from protocol_v1.member_config import MemberConfig
-from protocol_v1.member_connection import (
+from rebalance_lab.protocol_v1.errors import Error, InvariantBroken
+from rebalance_lab.protocol_v1.member_commits import auto_commit_if_due, commit_async, note_positions
+from rebalance_lab.protocol_v1.member_config import MemberConfig
+from rebalance_lab.protocol_v1.member_connection import (
     connection_lost,
     coordinator_ready,
     on_find_coordinator,
     on_request_timeout,
     request_deadline,
 )
-from protocol_v1.member_heartbeat import on_heartbeat, tick, tick_at
-from protocol_v1.member_join import assign, join_loop, on_join, on_sync, rejoin_needed_or_pending
-from protocol_v1.member_leave import close, closed_if_done, unsubscribe
-from protocol_v1.member_memory import Generation, MemberMemory, MemberTurn, Sent, SyncCommit
-from protocol_v1.member_offsets import drive_sync_commit, fetch_offsets, on_offset_commit, on_offset_fetch
-from protocol_v1.member_states import STABLE, MemberState
-from protocol_v1.member_subscription import Matches, Subscribed, pythons_own
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.member_heartbeat import on_heartbeat, tick, tick_at
+from rebalance_lab.protocol_v1.member_join import assign, join_loop, on_join, on_sync, rejoin_needed_or_pending
+from rebalance_lab.protocol_v1.member_leave import close, closed_if_done, unsubscribe
+from rebalance_lab.protocol_v1.member_memory import Generation, MemberMemory, MemberTurn, Sent, SyncCommit
+from rebalance_lab.protocol_v1.member_offsets import drive_sync_commit, fetch_offsets, on_offset_commit, on_offset_fetch
+from rebalance_lab.protocol_v1.member_states import STABLE, MemberState
+from rebalance_lab.protocol_v1.member_subscription import Matches, Subscribed, pythons_own
+from rebalance_lab.protocol_v1.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,

@@ -9,10 +9,14 @@ Start at   commit_async
 
 from __future__ import annotations
 
-from protocol_v1.effects.member import CommitOutcome, Committed, Offsets
-from protocol_v1.member_memory import MemberMemory, MemberTurn, PendingCommit
-from protocol_v1.member_states import REBALANCING, MemberState
-from protocol_v1.messages import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from rebalance_lab.protocol_v1.effects.member import CommitOutcome, Committed, Offsets
+from rebalance_lab.protocol_v1.member_memory import MemberMemory, MemberTurn, PendingCommit
+from rebalance_lab.protocol_v1.member_states import REBALANCING, MemberState
+from rebalance_lab.protocol_v1.messages import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 
 
 def note_positions(memory: MemberMemory, positions: Offsets) -> None:

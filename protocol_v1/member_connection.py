@@ -8,12 +8,12 @@ Start at   coordinator_ready, coordinator_unknown
 
 from __future__ import annotations
 
-from protocol_v1.effects.member import CommitOutcome, FindCoordinatorRequest, FindCoordinatorResponse
-from protocol_v1.errors import Error
-from protocol_v1.member_commits import commit_over, send_commit
-from protocol_v1.member_errors import Reaction, java_name, reaction
-from protocol_v1.member_memory import Join, JoinFailure, MemberMemory, MemberTurn, Sent
-from protocol_v1.messages import HeartbeatRequest, JoinGroupRequest, OffsetFetchRequest, SyncGroupRequest
+from rebalance_lab.protocol_v1.effects.member import CommitOutcome, FindCoordinatorRequest, FindCoordinatorResponse
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.member_commits import commit_over, send_commit
+from rebalance_lab.protocol_v1.member_errors import Reaction, java_name, reaction
+from rebalance_lab.protocol_v1.member_memory import Join, JoinFailure, MemberMemory, MemberTurn, Sent
+from rebalance_lab.protocol_v1.messages import HeartbeatRequest, JoinGroupRequest, OffsetFetchRequest, SyncGroupRequest
 
 
 def coordinator_ready(turn: MemberTurn) -> bool:

@@ -9,14 +9,14 @@ Start at   tick, tick_at
 
 from __future__ import annotations
 
-from protocol_v1.effects.member import Cause, CloseOption
-from protocol_v1.errors import NONE
-from protocol_v1.member_connection import coordinator_unknown, heartbeat_failed
-from protocol_v1.member_errors import Reaction, reaction
-from protocol_v1.member_leave import leave
-from protocol_v1.member_memory import MemberMemory, MemberTurn, Sent
-from protocol_v1.member_states import HEARTBEATING, MemberEvent, MemberState
-from protocol_v1.messages import HeartbeatRequest, HeartbeatResponse
+from rebalance_lab.protocol_v1.effects.member import Cause, CloseOption
+from rebalance_lab.protocol_v1.errors import NONE
+from rebalance_lab.protocol_v1.member_connection import coordinator_unknown, heartbeat_failed
+from rebalance_lab.protocol_v1.member_errors import Reaction, reaction
+from rebalance_lab.protocol_v1.member_leave import leave
+from rebalance_lab.protocol_v1.member_memory import MemberMemory, MemberTurn, Sent
+from rebalance_lab.protocol_v1.member_states import HEARTBEATING, MemberEvent, MemberState
+from rebalance_lab.protocol_v1.messages import HeartbeatRequest, HeartbeatResponse
 
 
 def restart_deadlines(turn: MemberTurn) -> None:

@@ -10,18 +10,23 @@ Start at   join_loop
 
 from __future__ import annotations
 
-from assignors.interface import AssignorError, RebalanceProtocol, Received
-from protocol_v1.consumer_protocol import PROTOCOL_TYPE, Subscription, decode_assignment, encode_subscription
-from protocol_v1.effects.member import Callback, Cause, RejoinNeeded, RequestMetadata, TopicPartition
-from protocol_v1.errors import NONE, Error, MalformedBytes
-from protocol_v1.member_connection import coordinator_ready, coordinator_unknown, fail_join, join_failure
-from protocol_v1.member_errors import Reaction, reaction
-from protocol_v1.member_heartbeat import RESETS, restart_deadlines
-from protocol_v1.member_leader import assignments_of, flat, subscriptions_of, topics_of
-from protocol_v1.member_memory import Generation, Join, JoinFailure, MemberTurn, Sent
-from protocol_v1.member_prepare import prepare
-from protocol_v1.member_states import MemberEvent, MemberState
-from protocol_v1.messages import (
+from rebalance_lab.assignors.interface import AssignorError, RebalanceProtocol, Received
+from rebalance_lab.protocol_v1.consumer_protocol import (
+    PROTOCOL_TYPE,
+    Subscription,
+    decode_assignment,
+    encode_subscription,
+)
+from rebalance_lab.protocol_v1.effects.member import Callback, Cause, RejoinNeeded, RequestMetadata, TopicPartition
+from rebalance_lab.protocol_v1.errors import NONE, Error, MalformedBytes
+from rebalance_lab.protocol_v1.member_connection import coordinator_ready, coordinator_unknown, fail_join, join_failure
+from rebalance_lab.protocol_v1.member_errors import Reaction, reaction
+from rebalance_lab.protocol_v1.member_heartbeat import RESETS, restart_deadlines
+from rebalance_lab.protocol_v1.member_leader import assignments_of, flat, subscriptions_of, topics_of
+from rebalance_lab.protocol_v1.member_memory import Generation, Join, JoinFailure, MemberTurn, Sent
+from rebalance_lab.protocol_v1.member_prepare import prepare
+from rebalance_lab.protocol_v1.member_states import MemberEvent, MemberState
+from rebalance_lab.protocol_v1.messages import (
     JoinGroupRequest,
     JoinGroupResponse,
     Protocol,

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
-from assignors.interface import Assignor, AssignorError, RebalanceProtocol
-from assignors.model import Group, Member, Topic
-from assignors.sticky_user_data import decode_cooperative, decode_sticky
-from assignors.strategies import run_assignor
-from protocol_v1.consumer_protocol import Assignment, Subscription, decode_subscription, encode_assignment
-from protocol_v1.messages import JoinGroupResponseMember, SyncGroupRequestAssignment
+from rebalance_lab.assignors.interface import Assignor, AssignorError, RebalanceProtocol
+from rebalance_lab.assignors.model import Group, Member, Topic
+from rebalance_lab.assignors.sticky_user_data import decode_cooperative, decode_sticky
+from rebalance_lab.assignors.strategies import run_assignor
+from rebalance_lab.protocol_v1.consumer_protocol import Assignment, Subscription, decode_subscription, encode_assignment
+from rebalance_lab.protocol_v1.messages import JoinGroupResponseMember, SyncGroupRequestAssignment
 
 COOPERATIVE_STICKY = "cooperative-sticky"
 

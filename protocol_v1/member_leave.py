@@ -11,12 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from protocol_v1.effects.member import Callback, Cause, Close, Closed, CloseOption, FindCoordinatorRequest, Left
-from protocol_v1.errors import InvariantBroken
-from protocol_v1.member_commits import note_positions
-from protocol_v1.member_memory import REASON_LENGTH, Closing, MemberTurn, SyncCommit
-from protocol_v1.member_states import REBALANCING, MemberEvent, MemberState
-from protocol_v1.messages import LeaveGroupRequest, MemberIdentity
+from rebalance_lab.protocol_v1.effects.member import (
+    Callback,
+    Cause,
+    Close,
+    Closed,
+    CloseOption,
+    FindCoordinatorRequest,
+    Left,
+)
+from rebalance_lab.protocol_v1.errors import InvariantBroken
+from rebalance_lab.protocol_v1.member_commits import note_positions
+from rebalance_lab.protocol_v1.member_memory import REASON_LENGTH, Closing, MemberTurn, SyncCommit
+from rebalance_lab.protocol_v1.member_states import REBALANCING, MemberEvent, MemberState
+from rebalance_lab.protocol_v1.messages import LeaveGroupRequest, MemberIdentity
 
 
 def leave(turn: MemberTurn, option: CloseOption, reason: str, cause: Cause) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypedDict
 
-from assignors.interface import Assignor, RebalanceProtocol
-from protocol_v1.effects import TimerKey
-from protocol_v1.effects.member import (
+from rebalance_lab.assignors.interface import Assignor, RebalanceProtocol
+from rebalance_lab.protocol_v1.effects import TimerKey
+from rebalance_lab.protocol_v1.effects.member import (
     Call,
     Callback,
     Cause,
@@ -31,11 +31,11 @@ from protocol_v1.effects.member import (
     Send,
     TopicPartition,
 )
-from protocol_v1.errors import Error
-from protocol_v1.member_config import MemberConfig
-from protocol_v1.member_states import HEARTBEATING, MemberEvent, MemberState, next_member_state
-from protocol_v1.member_subscription import Subscribed
-from protocol_v1.messages import JoinGroupResponse, Request
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.member_config import MemberConfig
+from rebalance_lab.protocol_v1.member_states import HEARTBEATING, MemberEvent, MemberState, next_member_state
+from rebalance_lab.protocol_v1.member_subscription import Subscribed
+from rebalance_lab.protocol_v1.messages import JoinGroupResponse, Request
 
 REASON_LENGTH = 255
 """Longer reasons are cut off before they are sent (KIP-800)."""

@@ -8,14 +8,14 @@ Start at   on_offset_commit, drive_sync_commit, fetch_offsets
 
 from __future__ import annotations
 
-from protocol_v1.effects.member import Cause, CommitOutcome, Committed, Fetched, TopicPartition
-from protocol_v1.errors import NONE, Error
-from protocol_v1.member_commits import commit_over, send_commit
-from protocol_v1.member_connection import coordinator_ready, coordinator_unknown
-from protocol_v1.member_errors import Reaction, reaction
-from protocol_v1.member_memory import MemberTurn, PendingCommit, Sent, by_topic
-from protocol_v1.member_states import MemberEvent, MemberState
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.effects.member import Cause, CommitOutcome, Committed, Fetched, TopicPartition
+from rebalance_lab.protocol_v1.errors import NONE, Error
+from rebalance_lab.protocol_v1.member_commits import commit_over, send_commit
+from rebalance_lab.protocol_v1.member_connection import coordinator_ready, coordinator_unknown
+from rebalance_lab.protocol_v1.member_errors import Reaction, reaction
+from rebalance_lab.protocol_v1.member_memory import MemberTurn, PendingCommit, Sent, by_topic
+from rebalance_lab.protocol_v1.member_states import MemberEvent, MemberState
+from rebalance_lab.protocol_v1.messages import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetFetchRequest,

@@ -10,10 +10,10 @@ Start at   prepare
 
 from __future__ import annotations
 
-from assignors.interface import RebalanceProtocol
-from protocol_v1.effects.member import Callback, CommitOutcome, TopicPartition
-from protocol_v1.member_commits import commit_async
-from protocol_v1.member_memory import MemberTurn
+from rebalance_lab.assignors.interface import RebalanceProtocol
+from rebalance_lab.protocol_v1.effects.member import Callback, CommitOutcome, TopicPartition
+from rebalance_lab.protocol_v1.member_commits import commit_async
+from rebalance_lab.protocol_v1.member_memory import MemberTurn
 
 
 def prepare(turn: MemberTurn) -> bool:

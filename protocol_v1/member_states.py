@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from protocol_v1.errors import InvariantBroken
+from rebalance_lab.protocol_v1.errors import InvariantBroken
 
 
 class MemberState(Enum):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from assignors.model import Topic
+from rebalance_lab.assignors.model import Topic
 
 Matches: TypeAlias = Callable[[str], bool]
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})

@@ -15,8 +15,8 @@ from dataclasses import MISSING, field
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from protocol_v1.errors import Error
-from protocol_v1.light import light
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.light import light
 
 
 def wire(

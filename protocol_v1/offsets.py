@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from protocol_v1.errors import NONE, Error, append_error
-from protocol_v1.group import ClassicGroup
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.errors import NONE, Error, append_error
+from rebalance_lab.protocol_v1.group import ClassicGroup
+from rebalance_lab.protocol_v1.messages import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitResponse,
@@ -28,10 +28,10 @@ from protocol_v1.messages import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
-from protocol_v1.records import GroupOffsets, OffsetCommit, PendingOffset, apply_offset
-from protocol_v1.shard import Turn
-from protocol_v1.states import State
-from protocol_v1.txn_messages import TxnOffsetCommitRequestPartition
+from rebalance_lab.protocol_v1.records import GroupOffsets, OffsetCommit, PendingOffset, apply_offset
+from rebalance_lab.protocol_v1.shard import Turn
+from rebalance_lab.protocol_v1.states import State
+from rebalance_lab.protocol_v1.txn_messages import TxnOffsetCommitRequestPartition
 
 UNKNOWN_GROUP_SINCE = 9
 TOPIC_IDS_SINCE = 10

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assignors.java_order import string_hash
+from rebalance_lab.assignors.java_order import string_hash
 
 OFFSETS_TOPIC_PARTITIONS = 50
 

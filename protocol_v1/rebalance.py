@@ -10,12 +10,12 @@ Reference  GroupMetadataManager.prepareRebalance, completeClassicGroupJoin in Ap
 
 from __future__ import annotations
 
-from protocol_v1.errors import Error
-from protocol_v1.group import ClassicGroup, ClassicMember, InitialDelay
-from protocol_v1.messages import JoinGroupResponse, JoinGroupResponseMember, SyncGroupResponse
-from protocol_v1.records import group_metadata
-from protocol_v1.shard import Turn, ignore, join_key, session_key, sync_key
-from protocol_v1.states import Event, State
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.group import ClassicGroup, ClassicMember, InitialDelay
+from rebalance_lab.protocol_v1.messages import JoinGroupResponse, JoinGroupResponseMember, SyncGroupResponse
+from rebalance_lab.protocol_v1.records import group_metadata
+from rebalance_lab.protocol_v1.shard import Turn, ignore, join_key, session_key, sync_key
+from rebalance_lab.protocol_v1.states import Event, State
 
 
 def rebalance_or_complete(

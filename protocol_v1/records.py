@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from protocol_v1.group import ClassicGroup, ClassicMember
-from protocol_v1.light import light
-from protocol_v1.messages import Protocol
-from protocol_v1.states import Event, next_state
+from rebalance_lab.protocol_v1.group import ClassicGroup, ClassicMember
+from rebalance_lab.protocol_v1.light import light
+from rebalance_lab.protocol_v1.messages import Protocol
+from rebalance_lab.protocol_v1.states import Event, next_state
 
 
 @light(kw_only=True)

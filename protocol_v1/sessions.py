@@ -5,12 +5,12 @@ Reference  classicGroupHeartbeat, expireClassicGroupMemberHeartbeat in Apache Ka
 
 from __future__ import annotations
 
-from protocol_v1.errors import NONE, Error, append_error
-from protocol_v1.group import ClassicGroup
-from protocol_v1.messages import HeartbeatRequest, HeartbeatResponse
-from protocol_v1.rebalance import complete_join, prepare_rebalance, remove_member
-from protocol_v1.shard import Turn
-from protocol_v1.states import Event, State
+from rebalance_lab.protocol_v1.errors import NONE, Error, append_error
+from rebalance_lab.protocol_v1.group import ClassicGroup
+from rebalance_lab.protocol_v1.messages import HeartbeatRequest, HeartbeatResponse
+from rebalance_lab.protocol_v1.rebalance import complete_join, prepare_rebalance, remove_member
+from rebalance_lab.protocol_v1.shard import Turn
+from rebalance_lab.protocol_v1.states import Event, State
 
 
 def heartbeat(turn: Turn, request: HeartbeatRequest) -> None:

@@ -14,13 +14,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from protocol_v1.config import CoordinatorConfig
-from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
-from protocol_v1.errors import NONE, Error, append_error
-from protocol_v1.group import ClassicGroup, ClassicMember
-from protocol_v1.messages import JoinGroupResponse, Request, Response
-from protocol_v1.records import Image, Record
-from protocol_v1.states import Event, next_state
+from rebalance_lab.protocol_v1.config import CoordinatorConfig
+from rebalance_lab.protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
+from rebalance_lab.protocol_v1.errors import NONE, Error, append_error
+from rebalance_lab.protocol_v1.group import ClassicGroup, ClassicMember
+from rebalance_lab.protocol_v1.messages import JoinGroupResponse, Request, Response
+from rebalance_lab.protocol_v1.records import Image, Record
+from rebalance_lab.protocol_v1.states import Event, next_state
 
 Done: TypeAlias = "Callable[[Turn, Error], None]"
 """What follows an append; the error is NONE, or why the records are not durable."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocol_v1.errors import Error, append_error
-from protocol_v1.group import ClassicGroup, ClassicMember
-from protocol_v1.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupResponse
-from protocol_v1.rebalance import current_generation, prepare_rebalance, try_complete_join
-from protocol_v1.records import group_metadata
-from protocol_v1.shard import Turn, session_key
-from protocol_v1.states import Event, State
+from rebalance_lab.protocol_v1.errors import Error, append_error
+from rebalance_lab.protocol_v1.group import ClassicGroup, ClassicMember
+from rebalance_lab.protocol_v1.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupResponse
+from rebalance_lab.protocol_v1.rebalance import current_generation, prepare_rebalance, try_complete_join
+from rebalance_lab.protocol_v1.records import group_metadata
+from rebalance_lab.protocol_v1.shard import Turn, session_key
+from rebalance_lab.protocol_v1.states import Event, State
 
 SKIP_ASSIGNMENT_SINCE = 9
 

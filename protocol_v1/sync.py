@@ -7,13 +7,13 @@ Start at   sync_group
 
 from __future__ import annotations
 
-from protocol_v1.errors import NONE, Error, append_error
-from protocol_v1.group import ClassicGroup, ClassicMember
-from protocol_v1.messages import SyncGroupRequest, SyncGroupResponse
-from protocol_v1.rebalance import answer_sync, prepare_rebalance, reset_assignments
-from protocol_v1.records import group_metadata
-from protocol_v1.shard import Turn, session_key, sync_key
-from protocol_v1.states import Event, State
+from rebalance_lab.protocol_v1.errors import NONE, Error, append_error
+from rebalance_lab.protocol_v1.group import ClassicGroup, ClassicMember
+from rebalance_lab.protocol_v1.messages import SyncGroupRequest, SyncGroupResponse
+from rebalance_lab.protocol_v1.rebalance import answer_sync, prepare_rebalance, reset_assignments
+from rebalance_lab.protocol_v1.records import group_metadata
+from rebalance_lab.protocol_v1.shard import Turn, session_key, sync_key
+from rebalance_lab.protocol_v1.states import Event, State
 
 PROTOCOL_MANDATORY_SINCE = 5
 

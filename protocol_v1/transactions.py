@@ -10,13 +10,13 @@ Start at   txn_offset_commit, complete_transaction
 
 from __future__ import annotations
 
-from protocol_v1.errors import Error
-from protocol_v1.group import ClassicGroup
-from protocol_v1.offsets import Results, Wanted, add_result, check_partition, commit_topics, store_offsets
-from protocol_v1.records import OffsetCommit, PendingOffset, TransactionMarker, apply_offset
-from protocol_v1.shard import Turn
-from protocol_v1.states import State
-from protocol_v1.txn_messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.group import ClassicGroup
+from rebalance_lab.protocol_v1.offsets import Results, Wanted, add_result, check_partition, commit_topics, store_offsets
+from rebalance_lab.protocol_v1.records import OffsetCommit, PendingOffset, TransactionMarker, apply_offset
+from rebalance_lab.protocol_v1.shard import Turn
+from rebalance_lab.protocol_v1.states import State
+from rebalance_lab.protocol_v1.txn_messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 
 
 def txn_offset_commit(turn: Turn, request: TxnOffsetCommitRequest) -> None:

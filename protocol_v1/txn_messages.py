@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from protocol_v1.light import light
-from protocol_v1.messages import OffsetCommitResponseTopic, Request, Response, wire
+from rebalance_lab.protocol_v1.light import light
+from rebalance_lab.protocol_v1.messages import OffsetCommitResponseTopic, Request, Response, wire
 
 
 @light(kw_only=True)

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from protocol_v1 import messages as v1
-from protocol_v1.effects import TimerKey
-from protocol_v1.errors import Error
-from protocol_v1.messages import Response
-from protocol_v2.config import GROUP_SETTINGS, refusal_of
-from protocol_v2.group import ConsumerGroup
-from protocol_v2.messages import (
+from rebalance_lab.protocol_v1 import messages as v1
+from rebalance_lab.protocol_v1.effects import TimerKey
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import Response
+from rebalance_lab.protocol_v2.config import GROUP_SETTINGS, refusal_of
+from rebalance_lab.protocol_v2.group import ConsumerGroup
+from rebalance_lab.protocol_v2.messages import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
     ConsumerGroupDescribeRequest,
@@ -29,13 +29,13 @@ from protocol_v2.messages import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from protocol_v2.offsets import check_partition
-from protocol_v2.records import ending
-from protocol_v2.shard import Turn
-from protocol_v2.states import Event, GroupState
-from protocol_v2.target_assignment import most_wanted
-from protocol_v2.topics import Partitions, by_name
-from protocol_v2.values import ConsumerMember
+from rebalance_lab.protocol_v2.offsets import check_partition
+from rebalance_lab.protocol_v2.records import ending
+from rebalance_lab.protocol_v2.shard import Turn
+from rebalance_lab.protocol_v2.states import Event, GroupState
+from rebalance_lab.protocol_v2.target_assignment import most_wanted
+from rebalance_lab.protocol_v2.topics import Partitions, by_name
+from rebalance_lab.protocol_v2.values import ConsumerMember
 
 EXPIRY_KEY: TimerKey = ("consumer-expiry",)
 GROUP_RESOURCE = 32

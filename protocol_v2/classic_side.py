@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from protocol_v1 import messages as v1
-from protocol_v1.effects import Effect, Reply, TimerKey
-from protocol_v1.errors import Error, MalformedBytes
-from protocol_v1.messages import Request, Response
+from rebalance_lab.protocol_v1 import messages as v1
+from rebalance_lab.protocol_v1.effects import Effect, Reply, TimerKey
+from rebalance_lab.protocol_v1.errors import Error, MalformedBytes
+from rebalance_lab.protocol_v1.messages import Request, Response
 
 TakeBack: TypeAlias = Callable[[int], list[Effect]]
 """Given the time."""

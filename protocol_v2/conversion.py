@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from protocol_v1.errors import Error, MalformedBytes
-from protocol_v2.classic_side import ClassicGroupImage, ClassicMemberImage, TakeBack
-from protocol_v2.config import CoordinatorConfig
-from protocol_v2.fencing import Refused
-from protocol_v2.group import ConsumerGroup
-from protocol_v2.records import (
+from rebalance_lab.protocol_v1.errors import Error, MalformedBytes
+from rebalance_lab.protocol_v2.classic_side import ClassicGroupImage, ClassicMemberImage, TakeBack
+from rebalance_lab.protocol_v2.config import CoordinatorConfig
+from rebalance_lab.protocol_v2.fencing import Refused
+from rebalance_lab.protocol_v2.group import ConsumerGroup
+from rebalance_lab.protocol_v2.records import (
     ConsumerGroupCurrentMemberAssignment,
     ConsumerGroupMemberMetadata,
     ConsumerGroupMetadata,
@@ -31,10 +31,10 @@ from protocol_v2.records import (
     apply_to,
     ending,
 )
-from protocol_v2.shard import SESSION, Done, Turn
-from protocol_v2.states import Event, MemberState
-from protocol_v2.topics import TopicPartition, topic_name
-from protocol_v2.values import ClassicMetadata, ConsumerMember, CurrentAssignment, MemberMetadata, Target
+from rebalance_lab.protocol_v2.shard import SESSION, Done, Turn
+from rebalance_lab.protocol_v2.states import Event, MemberState
+from rebalance_lab.protocol_v2.topics import TopicPartition, topic_name
+from rebalance_lab.protocol_v2.values import ClassicMetadata, ConsumerMember, CurrentAssignment, MemberMetadata, Target
 
 PROTOCOL_TYPE = "consumer"
 

@@ -17,16 +17,16 @@ from enum import Enum
 from itertools import count
 from typing import Any
 
-from assignors.interface import Assignor
-from assignors.model import Topic
-from assignors.server_range import ServerRangeAssignor
-from assignors.server_uniform import UniformAssignor
-from protocol_v1 import messages as v1
-from protocol_v1.effects import Append, Effect, StateChanged, TimerKey
-from protocol_v1.errors import Error
-from protocol_v1.messages import Request
-from protocol_v2 import migration
-from protocol_v2.admin import (
+from rebalance_lab.assignors.interface import Assignor
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.assignors.server_range import ServerRangeAssignor
+from rebalance_lab.assignors.server_uniform import UniformAssignor
+from rebalance_lab.protocol_v1 import messages as v1
+from rebalance_lab.protocol_v1.effects import Append, Effect, StateChanged, TimerKey
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import Request
+from rebalance_lab.protocol_v2 import migration
+from rebalance_lab.protocol_v2.admin import (
     EXPIRY_KEY,
     consumer_group_describe,
     delete_groups,
@@ -35,24 +35,24 @@ from protocol_v2.admin import (
     offset_delete,
     on_expiry_timer,
 )
-from protocol_v2.classic_side import ClassicGroups, ConsumerProtocolCodec, NoClassicGroups, NoCodec
-from protocol_v2.config import SESSION_TIMEOUT, CoordinatorConfig
-from protocol_v2.gate import refusal
-from protocol_v2.group import ConsumerGroup
-from protocol_v2.heartbeat import consumer_group_heartbeat
-from protocol_v2.leave import on_member_timer
-from protocol_v2.messages import (
+from rebalance_lab.protocol_v2.classic_side import ClassicGroups, ConsumerProtocolCodec, NoClassicGroups, NoCodec
+from rebalance_lab.protocol_v2.config import SESSION_TIMEOUT, CoordinatorConfig
+from rebalance_lab.protocol_v2.gate import refusal
+from rebalance_lab.protocol_v2.group import ConsumerGroup
+from rebalance_lab.protocol_v2.heartbeat import consumer_group_heartbeat
+from rebalance_lab.protocol_v2.leave import on_member_timer
+from rebalance_lab.protocol_v2.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     IncrementalAlterConfigsRequest,
 )
-from protocol_v2.offset_store import OffsetCommit, OffsetStore, OffsetTombstone
-from protocol_v2.offsets import offset_commit, offset_fetch
-from protocol_v2.records import GROUP_RECORDS, replay
-from protocol_v2.shard import MEMBER_TIMERS, REBALANCE, SESSION, Shard, Turn
-from protocol_v2.states import Event, MemberState
-from protocol_v2.subscriptions import on_regex_timer, topics_changed
-from protocol_v2.topics import MetadataImage, TopicPartition
+from rebalance_lab.protocol_v2.offset_store import OffsetCommit, OffsetStore, OffsetTombstone
+from rebalance_lab.protocol_v2.offsets import offset_commit, offset_fetch
+from rebalance_lab.protocol_v2.records import GROUP_RECORDS, replay
+from rebalance_lab.protocol_v2.shard import MEMBER_TIMERS, REBALANCE, SESSION, Shard, Turn
+from rebalance_lab.protocol_v2.states import Event, MemberState
+from rebalance_lab.protocol_v2.subscriptions import on_regex_timer, topics_changed
+from rebalance_lab.protocol_v2.topics import MetadataImage, TopicPartition
 
 OWN: Mapping[type[Request], Callable[[Turn, Any], None]] = {
     ConsumerGroupHeartbeatRequest: consumer_group_heartbeat,

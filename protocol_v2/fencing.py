@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from protocol_v1.errors import Error
-from protocol_v2.config import CoordinatorConfig
-from protocol_v2.group import ConsumerGroup
-from protocol_v2.messages import (
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v2.config import CoordinatorConfig
+from rebalance_lab.protocol_v2.group import ConsumerGroup
+from rebalance_lab.protocol_v2.messages import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     STEP_OUT_EPOCH,
@@ -23,8 +23,8 @@ from protocol_v2.messages import (
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
 )
-from protocol_v2.topics import MetadataImage, TopicPartition, topic_name
-from protocol_v2.values import ConsumerMember, CurrentAssignment
+from rebalance_lab.protocol_v2.topics import MetadataImage, TopicPartition, topic_name
+from rebalance_lab.protocol_v2.values import ConsumerMember, CurrentAssignment
 
 MEMBER_ID_FROM_CLIENT_SINCE = 1
 

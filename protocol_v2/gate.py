@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from protocol_v1 import messages as v1
-from protocol_v1.errors import Error
-from protocol_v1.messages import Request, Response
-from protocol_v2.messages import (
+from rebalance_lab.protocol_v1 import messages as v1
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import Request, Response
+from rebalance_lab.protocol_v2.messages import (
     AlterConfigsResourceResponse,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -15,7 +15,7 @@ from protocol_v2.messages import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from protocol_v2.offsets import refused_commit, refused_fetch
+from rebalance_lab.protocol_v2.offsets import refused_commit, refused_fetch
 
 
 def refusal(request: Request, error: Error) -> Response:

@@ -16,13 +16,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from assignors.model import Assignment, Group
-from protocol_v1.errors import InvariantBroken
-from protocol_v2.hash_order import TimelineOrder
-from protocol_v2.states import GroupState, MemberState, group_state
-from protocol_v2.subscription_type import Subscriptions
-from protocol_v2.topics import MetadataHash, TopicPartition, topic_name
-from protocol_v2.values import (
+from rebalance_lab.assignors.model import Assignment, Group
+from rebalance_lab.protocol_v1.errors import InvariantBroken
+from rebalance_lab.protocol_v2.hash_order import TimelineOrder
+from rebalance_lab.protocol_v2.states import GroupState, MemberState, group_state
+from rebalance_lab.protocol_v2.subscription_type import Subscriptions
+from rebalance_lab.protocol_v2.topics import MetadataHash, TopicPartition, topic_name
+from rebalance_lab.protocol_v2.values import (
     GONE,
     JUST_ARRIVED,
     NO_TARGET,

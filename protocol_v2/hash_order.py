@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from assignors.java_order import string_hash
+from rebalance_lab.assignors.java_order import string_hash
 
 GOLDEN = 0x9E37_79B9_7F4A_7C15
 MASK64 = (1 << 64) - 1

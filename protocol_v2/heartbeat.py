@@ -9,10 +9,10 @@ Start at   consumer_group_heartbeat
 
 from __future__ import annotations
 
-from protocol_v1.errors import Error
-from protocol_v2.config import HEARTBEAT_INTERVAL, SESSION_TIMEOUT
-from protocol_v2.conversion import Opened, open_group
-from protocol_v2.fencing import (
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v2.config import HEARTBEAT_INTERVAL, SESSION_TIMEOUT
+from rebalance_lab.protocol_v2.conversion import Opened, open_group
+from rebalance_lab.protocol_v2.fencing import (
     Refused,
     check_form,
     check_member_epoch,
@@ -21,9 +21,9 @@ from protocol_v2.fencing import (
     known_member,
     owned_partitions,
 )
-from protocol_v2.group import ConsumerGroup
-from protocol_v2.leave import remove_members
-from protocol_v2.messages import (
+from rebalance_lab.protocol_v2.group import ConsumerGroup
+from rebalance_lab.protocol_v2.leave import remove_members
+from rebalance_lab.protocol_v2.messages import (
     JOIN_EPOCH,
     STEP_OUT_EPOCH,
     UNCHANGED_TIMEOUT,
@@ -31,14 +31,14 @@ from protocol_v2.messages import (
     ConsumerGroupHeartbeatResponse,
     HeartbeatAssignment,
 )
-from protocol_v2.progress import Step
-from protocol_v2.records import ConsumerGroupCurrentMemberAssignment, GroupRecord
-from protocol_v2.shard import SESSION, Done, Turn
-from protocol_v2.states import Event
-from protocol_v2.static_members import joining_static_member, stepped_out
-from protocol_v2.subscriptions import RegexUpdate, has_expired
-from protocol_v2.topics import by_name
-from protocol_v2.values import ConsumerMember, CurrentAssignment, MemberMetadata
+from rebalance_lab.protocol_v2.progress import Step
+from rebalance_lab.protocol_v2.records import ConsumerGroupCurrentMemberAssignment, GroupRecord
+from rebalance_lab.protocol_v2.shard import SESSION, Done, Turn
+from rebalance_lab.protocol_v2.states import Event
+from rebalance_lab.protocol_v2.static_members import joining_static_member, stepped_out
+from rebalance_lab.protocol_v2.subscriptions import RegexUpdate, has_expired
+from rebalance_lab.protocol_v2.topics import by_name
+from rebalance_lab.protocol_v2.values import ConsumerMember, CurrentAssignment, MemberMetadata
 
 
 def consumer_group_heartbeat(turn: Turn, request: ConsumerGroupHeartbeatRequest) -> None:

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from protocol_v1.errors import Error
-from protocol_v2.conversion import downgrade, may_downgrade_without
-from protocol_v2.group import ConsumerGroup, tally
-from protocol_v2.records import ConsumerGroupRegularExpression, GroupRecord, removal
-from protocol_v2.shard import JOIN, REBALANCE, SESSION, SYNC, Done, Turn, is_gone
-from protocol_v2.states import Event
-from protocol_v2.subscriptions import bumped
-from protocol_v2.values import ConsumerMember
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v2.conversion import downgrade, may_downgrade_without
+from rebalance_lab.protocol_v2.group import ConsumerGroup, tally
+from rebalance_lab.protocol_v2.records import ConsumerGroupRegularExpression, GroupRecord, removal
+from rebalance_lab.protocol_v2.shard import JOIN, REBALANCE, SESSION, SYNC, Done, Turn, is_gone
+from rebalance_lab.protocol_v2.states import Event
+from rebalance_lab.protocol_v2.subscriptions import bumped
+from rebalance_lab.protocol_v2.values import ConsumerMember
 
 RETRY_MS = 500
 """When the log refuses what a timer wants written, the timer tries again."""

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from protocol_v1.effects import CancelTimer, SetTimer, TimerKey
-from protocol_v1.effects.member import (
+from rebalance_lab.protocol_v1.effects import CancelTimer, SetTimer, TimerKey
+from rebalance_lab.protocol_v1.effects.member import (
     CallbackDone,
     Close,
     Commit,
@@ -37,11 +37,11 @@ from protocol_v1.effects.member import (
     TopicPartition,
     Unsubscribe,
 )
-from protocol_v1.errors import InvariantBroken
-from protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest, Request
-from protocol_v2.member_callbacks import called, serve
-from protocol_v2.member_close import close, closed_if_done
-from protocol_v2.member_commits import (
+from rebalance_lab.protocol_v1.errors import InvariantBroken
+from rebalance_lab.protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest, Request
+from rebalance_lab.protocol_v2.member_callbacks import called, serve
+from rebalance_lab.protocol_v2.member_close import close, closed_if_done
+from rebalance_lab.protocol_v2.member_commits import (
     auto_commit_if_due,
     commit_for_the_application,
     drive_commits,
@@ -49,8 +49,8 @@ from protocol_v2.member_commits import (
     on_offset_commit,
     restart_auto_commit,
 )
-from protocol_v2.member_config import MemberConfig
-from protocol_v2.member_connection import (
+from rebalance_lab.protocol_v2.member_config import MemberConfig
+from rebalance_lab.protocol_v2.member_connection import (
     connection_lost,
     look_up,
     lookup_at,
@@ -58,14 +58,14 @@ from protocol_v2.member_connection import (
     on_request_timeout,
     request_deadline,
 )
-from protocol_v2.member_heartbeat import forget_what_was_sent, on_heartbeat, tick
-from protocol_v2.member_membership import come_back, leave_group
-from protocol_v2.member_memory import MemberMemory, MemberTurn, Sent
-from protocol_v2.member_offsets import drive_fetch, on_offset_fetch, want_offsets
-from protocol_v2.member_reconciliation import maybe_reconcile, metadata_came
-from protocol_v2.member_states import RECONCILING, STABLE, STALE, MemberState
-from protocol_v2.member_subscription import Subscribed
-from protocol_v2.messages import ConsumerGroupHeartbeatRequest
+from rebalance_lab.protocol_v2.member_heartbeat import forget_what_was_sent, on_heartbeat, tick
+from rebalance_lab.protocol_v2.member_membership import come_back, leave_group
+from rebalance_lab.protocol_v2.member_memory import MemberMemory, MemberTurn, Sent
+from rebalance_lab.protocol_v2.member_offsets import drive_fetch, on_offset_fetch, want_offsets
+from rebalance_lab.protocol_v2.member_reconciliation import maybe_reconcile, metadata_came
+from rebalance_lab.protocol_v2.member_states import RECONCILING, STABLE, STALE, MemberState
+from rebalance_lab.protocol_v2.member_subscription import Subscribed
+from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest
 
 ANSWERS: Mapping[type[Request], Callable[[MemberTurn, Sent, Any], None]] = {
     ConsumerGroupHeartbeatRequest: on_heartbeat,

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from protocol_v1.effects.member import Call, Callback, TopicPartition
-from protocol_v1.errors import Error, InvariantBroken
-from protocol_v2.member_memory import MemberTurn, Queued, QueuedCall, QueuedError
+from rebalance_lab.protocol_v1.effects.member import Call, Callback, TopicPartition
+from rebalance_lab.protocol_v1.errors import Error, InvariantBroken
+from rebalance_lab.protocol_v2.member_memory import MemberTurn, Queued, QueuedCall, QueuedError
 
 FORGIVEN_BY_UNSUBSCRIBE = (Error.GROUP_AUTHORIZATION_FAILED, Error.TOPIC_AUTHORIZATION_FAILED)
 

@@ -8,12 +8,12 @@ Start at   close
 
 from __future__ import annotations
 
-from protocol_v1.effects.member import Callback, Close, Closed
-from protocol_v1.errors import InvariantBroken
-from protocol_v2.member_callbacks import call
-from protocol_v2.member_commits import CLOSE, commit, note_positions
-from protocol_v2.member_membership import leave_group
-from protocol_v2.member_memory import Closing, MemberTurn
+from rebalance_lab.protocol_v1.effects.member import Callback, Close, Closed
+from rebalance_lab.protocol_v1.errors import InvariantBroken
+from rebalance_lab.protocol_v2.member_callbacks import call
+from rebalance_lab.protocol_v2.member_commits import CLOSE, commit, note_positions
+from rebalance_lab.protocol_v2.member_membership import leave_group
+from rebalance_lab.protocol_v2.member_memory import Closing, MemberTurn
 
 
 def close(turn: MemberTurn, event: Close) -> None:

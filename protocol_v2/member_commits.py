@@ -14,16 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from protocol_v1.effects.member import Commit, CommitOutcome, Committed, Offsets, TopicPartition
-from protocol_v1.errors import Error
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.effects.member import Commit, CommitOutcome, Committed, Offsets, TopicPartition
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from protocol_v2.member_errors import Reaction, reaction
-from protocol_v2.member_memory import MemberMemory, MemberTurn, PendingCommit, Sent
+from rebalance_lab.protocol_v2.member_errors import Reaction, reaction
+from rebalance_lab.protocol_v2.member_memory import MemberMemory, MemberTurn, PendingCommit, Sent
 
 PREPARE, INTERVAL, CLOSE, SYNC, ASYNC = "prepare", "interval", "close", "commitSync", "commitAsync"
 Then = Callable[[MemberTurn, CommitOutcome], None]

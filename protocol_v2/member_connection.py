@@ -8,13 +8,13 @@ Start at   look_up, connection_lost
 
 from __future__ import annotations
 
-from protocol_v1.effects.member import CommitOutcome, FindCoordinatorRequest, FindCoordinatorResponse
-from protocol_v1.errors import Error
-from protocol_v2.member_commits import commit_failed, commit_over
-from protocol_v2.member_errors import Reaction, reaction
-from protocol_v2.member_heartbeat import connection_broke
-from protocol_v2.member_memory import MemberMemory, MemberTurn, QueuedError, Sent
-from protocol_v2.member_offsets import fetch_failed
+from rebalance_lab.protocol_v1.effects.member import CommitOutcome, FindCoordinatorRequest, FindCoordinatorResponse
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v2.member_commits import commit_failed, commit_over
+from rebalance_lab.protocol_v2.member_errors import Reaction, reaction
+from rebalance_lab.protocol_v2.member_heartbeat import connection_broke
+from rebalance_lab.protocol_v2.member_memory import MemberMemory, MemberTurn, QueuedError, Sent
+from rebalance_lab.protocol_v2.member_offsets import fetch_failed
 
 
 def lookup_at(memory: MemberMemory) -> int | None:

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from protocol_v1.effects.member import FindCoordinatorRequest
-from protocol_v1.errors import Error
-from protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest, Request
-from protocol_v2.messages import ConsumerGroupHeartbeatRequest
+from rebalance_lab.protocol_v1.effects.member import FindCoordinatorRequest
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest, Request
+from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest
 
 
 class Reaction(Enum):

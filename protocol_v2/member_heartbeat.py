@@ -15,15 +15,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from protocol_v1.effects.member import CloseOption, TopicPartition
-from protocol_v1.errors import Error
-from protocol_v2.member_commits import by_topic
-from protocol_v2.member_errors import Reaction, reaction
-from protocol_v2.member_membership import expire, fail, fence, leave_done, left, skip_leave
-from protocol_v2.member_memory import NOWHERE, MemberMemory, MemberTurn, QueuedError, Sent, SentFields
-from protocol_v2.member_reconciliation import receive
-from protocol_v2.member_states import HURRIED, IN_GROUP, NOT_IN_GROUP, MemberEvent, MemberState
-from protocol_v2.messages import (
+from rebalance_lab.protocol_v1.effects.member import CloseOption, TopicPartition
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v2.member_commits import by_topic
+from rebalance_lab.protocol_v2.member_errors import Reaction, reaction
+from rebalance_lab.protocol_v2.member_membership import expire, fail, fence, leave_done, left, skip_leave
+from rebalance_lab.protocol_v2.member_memory import NOWHERE, MemberMemory, MemberTurn, QueuedError, Sent, SentFields
+from rebalance_lab.protocol_v2.member_reconciliation import receive
+from rebalance_lab.protocol_v2.member_states import HURRIED, IN_GROUP, NOT_IN_GROUP, MemberEvent, MemberState
+from rebalance_lab.protocol_v2.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,

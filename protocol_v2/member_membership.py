@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from protocol_v1.effects.member import Callback, Cause, CloseOption, Left, RejoinNeeded
-from protocol_v1.errors import Error
-from protocol_v2.member_memory import NO_ASSIGNMENT, MemberMemory, MemberTurn, QueuedCall, QueuedError
-from protocol_v2.member_states import NOT_IN_GROUP, MemberEvent, MemberState
-from protocol_v2.messages import JOIN_EPOCH, LEAVE_EPOCH, STEP_OUT_EPOCH
+from rebalance_lab.protocol_v1.effects.member import Callback, Cause, CloseOption, Left, RejoinNeeded
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v2.member_memory import NO_ASSIGNMENT, MemberMemory, MemberTurn, QueuedCall, QueuedError
+from rebalance_lab.protocol_v2.member_states import NOT_IN_GROUP, MemberEvent, MemberState
+from rebalance_lab.protocol_v2.messages import JOIN_EPOCH, LEAVE_EPOCH, STEP_OUT_EPOCH
 
 
 def join(turn: MemberTurn, event: MemberEvent, cause: Cause) -> None:

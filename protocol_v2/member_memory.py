@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple, TypeAlias, TypedDict
 
-from protocol_v1.effects import TimerKey
-from protocol_v1.effects.member import (
+from rebalance_lab.protocol_v1.effects import TimerKey
+from rebalance_lab.protocol_v1.effects.member import (
     Callback,
     CloseOption,
     CommitOutcome,
@@ -27,11 +27,11 @@ from protocol_v1.effects.member import (
     Send,
     TopicPartition,
 )
-from protocol_v1.errors import Error
-from protocol_v1.messages import Request
-from protocol_v2.member_config import MemberConfig
-from protocol_v2.member_states import MemberEvent, MemberState, next_member_state
-from protocol_v2.member_subscription import Subscribed
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import Request
+from rebalance_lab.protocol_v2.member_config import MemberConfig
+from rebalance_lab.protocol_v2.member_states import MemberEvent, MemberState, next_member_state
+from rebalance_lab.protocol_v2.member_subscription import Subscribed
 
 NOWHERE: frozenset[TopicPartition] = frozenset()
 

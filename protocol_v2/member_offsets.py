@@ -8,17 +8,17 @@ Start at   want_offsets, on_offset_fetch
 
 from __future__ import annotations
 
-from protocol_v1.effects.member import Fetched, TopicPartition
-from protocol_v1.errors import Error
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.effects.member import Fetched, TopicPartition
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
     OffsetFetchResponse,
 )
-from protocol_v2.member_commits import by_topic
-from protocol_v2.member_errors import OF_ONE_PARTITION, Reaction, reaction
-from protocol_v2.member_memory import MemberTurn, PendingFetch, QueuedError, Sent
+from rebalance_lab.protocol_v2.member_commits import by_topic
+from rebalance_lab.protocol_v2.member_errors import OF_ONE_PARTITION, Reaction, reaction
+from rebalance_lab.protocol_v2.member_memory import MemberTurn, PendingFetch, QueuedError, Sent
 
 
 def want_offsets(turn: MemberTurn) -> None:

@@ -14,9 +14,9 @@ Start at   maybe_reconcile
 
 from __future__ import annotations
 
-from protocol_v1.effects.member import Callback, CommitOutcome, RequestMetadata
-from protocol_v2.member_commits import commit_before_rebalance, restart_auto_commit
-from protocol_v2.member_memory import (
+from rebalance_lab.protocol_v1.effects.member import Callback, CommitOutcome, RequestMetadata
+from rebalance_lab.protocol_v2.member_commits import commit_before_rebalance, restart_auto_commit
+from rebalance_lab.protocol_v2.member_memory import (
     NO_ASSIGNMENT,
     NOWHERE,
     LocalAssignment,
@@ -24,7 +24,7 @@ from protocol_v2.member_memory import (
     QueuedCall,
     Reconciliation,
 )
-from protocol_v2.member_states import MemberEvent, MemberState
+from rebalance_lab.protocol_v2.member_states import MemberEvent, MemberState
 
 
 def maybe_reconcile(turn: MemberTurn, *, in_poll: bool) -> None:

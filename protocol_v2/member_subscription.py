@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from assignors.model import Topic
-from protocol_v2.regex import compile_regex
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.protocol_v2.regex import compile_regex
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 

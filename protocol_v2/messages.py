@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from protocol_v1 import messages as v1
-from protocol_v1.errors import Error
-from protocol_v1.light import light
-from protocol_v1.messages import Request, Response, wire
+from rebalance_lab.protocol_v1 import messages as v1
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.light import light
+from rebalance_lab.protocol_v1.messages import Request, Response, wire
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1

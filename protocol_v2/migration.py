@@ -14,23 +14,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from protocol_v1 import messages as v1
-from protocol_v1.errors import Error, MalformedBytes
-from protocol_v2.classic_side import EmbeddedSubscription
-from protocol_v2.config import MigrationPolicy
-from protocol_v2.conversion import PROTOCOL_TYPE, downgrade, may_be_classic
-from protocol_v2.fencing import Refused, check_instance, check_room, identified, known_member, static_member
-from protocol_v2.group import ConsumerGroup
-from protocol_v2.leave import remove_members
-from protocol_v2.progress import Step
-from protocol_v2.reconciliation import waits_for_others
-from protocol_v2.records import GroupRecord, ending
-from protocol_v2.shard import JOIN, SYNC, Turn, ignore
-from protocol_v2.states import Event, MemberState
-from protocol_v2.static_members import joining_static_member
-from protocol_v2.target_assignment import is_due
-from protocol_v2.topics import TopicPartition, topic_name
-from protocol_v2.values import ClassicMetadata, ConsumerMember, CurrentAssignment, MemberMetadata
+from rebalance_lab.protocol_v1 import messages as v1
+from rebalance_lab.protocol_v1.errors import Error, MalformedBytes
+from rebalance_lab.protocol_v2.classic_side import EmbeddedSubscription
+from rebalance_lab.protocol_v2.config import MigrationPolicy
+from rebalance_lab.protocol_v2.conversion import PROTOCOL_TYPE, downgrade, may_be_classic
+from rebalance_lab.protocol_v2.fencing import (
+    Refused,
+    check_instance,
+    check_room,
+    identified,
+    known_member,
+    static_member,
+)
+from rebalance_lab.protocol_v2.group import ConsumerGroup
+from rebalance_lab.protocol_v2.leave import remove_members
+from rebalance_lab.protocol_v2.progress import Step
+from rebalance_lab.protocol_v2.reconciliation import waits_for_others
+from rebalance_lab.protocol_v2.records import GroupRecord, ending
+from rebalance_lab.protocol_v2.shard import JOIN, SYNC, Turn, ignore
+from rebalance_lab.protocol_v2.states import Event, MemberState
+from rebalance_lab.protocol_v2.static_members import joining_static_member
+from rebalance_lab.protocol_v2.target_assignment import is_due
+from rebalance_lab.protocol_v2.topics import TopicPartition, topic_name
+from rebalance_lab.protocol_v2.values import ClassicMetadata, ConsumerMember, CurrentAssignment, MemberMetadata
 
 MEMBER_ID_REQUIRED_SINCE = 4
 MANY_LEAVE_SINCE = 3

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from protocol_v1.light import light
+from rebalance_lab.protocol_v1.light import light
 
 GroupOffsets: TypeAlias = MutableMapping[tuple[str, int], Any]
 """Topic and partition -> the record of the last commit."""

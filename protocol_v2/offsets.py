@@ -14,13 +14,13 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from protocol_v1 import messages as v1
-from protocol_v1.errors import Error
-from protocol_v2.group import ConsumerGroup
-from protocol_v2.shard import Turn
-from protocol_v2.states import Event
-from protocol_v2.topics import TopicPartition
-from protocol_v2.values import ConsumerMember
+from rebalance_lab.protocol_v1 import messages as v1
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v2.group import ConsumerGroup
+from rebalance_lab.protocol_v2.shard import Turn
+from rebalance_lab.protocol_v2.states import Event
+from rebalance_lab.protocol_v2.topics import TopicPartition
+from rebalance_lab.protocol_v2.values import ConsumerMember
 
 MEMBER_EPOCH_SINCE = 9
 TOPIC_IDS_SINCE = 10

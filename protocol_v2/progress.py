@@ -12,15 +12,25 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from protocol_v2.group import ConsumerGroup
-from protocol_v2.reconciliation import Circumstances, next_assignment
-from protocol_v2.records import ConsumerGroupCurrentMemberAssignment, ConsumerGroupMemberMetadata, GroupRecord
-from protocol_v2.shard import REBALANCE, Turn
-from protocol_v2.states import MemberState
-from protocol_v2.subscriptions import RegexUpdate, has_expired, refreshed, subscriptions_with, update_regex
-from protocol_v2.target_assignment import CurrentTarget, Joining, is_due, next_target
-from protocol_v2.topics import TopicPartition
-from protocol_v2.values import ConsumerMember, CurrentAssignment, MemberMetadata
+from rebalance_lab.protocol_v2.group import ConsumerGroup
+from rebalance_lab.protocol_v2.reconciliation import Circumstances, next_assignment
+from rebalance_lab.protocol_v2.records import (
+    ConsumerGroupCurrentMemberAssignment,
+    ConsumerGroupMemberMetadata,
+    GroupRecord,
+)
+from rebalance_lab.protocol_v2.shard import REBALANCE, Turn
+from rebalance_lab.protocol_v2.states import MemberState
+from rebalance_lab.protocol_v2.subscriptions import (
+    RegexUpdate,
+    has_expired,
+    refreshed,
+    subscriptions_with,
+    update_regex,
+)
+from rebalance_lab.protocol_v2.target_assignment import CurrentTarget, Joining, is_due, next_target
+from rebalance_lab.protocol_v2.topics import TopicPartition
+from rebalance_lab.protocol_v2.values import ConsumerMember, CurrentAssignment, MemberMetadata
 
 
 @dataclass(slots=True, kw_only=True)

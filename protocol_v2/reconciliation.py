@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from protocol_v1.errors import Error
-from protocol_v1.light import light
-from protocol_v2.fencing import Refused
-from protocol_v2.states import ACTIONS, NEXT, Action, Finding, MemberState, Situation
-from protocol_v2.topics import TopicPartition
-from protocol_v2.values import NOTHING, CurrentAssignment, Held, Target
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.light import light
+from rebalance_lab.protocol_v2.fencing import Refused
+from rebalance_lab.protocol_v2.states import ACTIONS, NEXT, Action, Finding, MemberState, Situation
+from rebalance_lab.protocol_v2.topics import TopicPartition
+from rebalance_lab.protocol_v2.values import NOTHING, CurrentAssignment, Held, Target
 
 
 @light(kw_only=True)

@@ -13,10 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from protocol_v1.light import light
-from protocol_v2.group import ConsumerGroup
-from protocol_v2.topics import MetadataHash
-from protocol_v2.values import GONE, JUST_ARRIVED, CurrentAssignment, MemberMetadata, ResolvedRegex, Target
+from rebalance_lab.protocol_v1.light import light
+from rebalance_lab.protocol_v2.group import ConsumerGroup
+from rebalance_lab.protocol_v2.topics import MetadataHash
+from rebalance_lab.protocol_v2.values import (
+    GONE,
+    JUST_ARRIVED,
+    CurrentAssignment,
+    MemberMetadata,
+    ResolvedRegex,
+    Target,
+)
 
 NO_ASSIGNMENT_EPOCH = -1
 """Of a group whose target metadata has been deleted, on its way to being deleted itself."""

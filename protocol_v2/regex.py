@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from protocol_v2.regex_program import (
+from rebalance_lab.protocol_v2.regex_program import (
     BadRegex,
     CharTest,
     Match,

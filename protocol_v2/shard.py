@@ -14,20 +14,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from assignors.interface import Assignor
-from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
-from protocol_v1.errors import Error, append_error
-from protocol_v1.messages import Request, Response
-from protocol_v2.config import SESSION_TIMEOUT, CoordinatorConfig, GroupSettings, default_of, setting
-from protocol_v2.group import ConsumerGroup
-from protocol_v2.records import GROUP_RECORDS, GroupRecord, Groups, apply, stored
-from protocol_v2.states import Event, GroupState
-from protocol_v2.topics import MetadataImage
+from rebalance_lab.assignors.interface import Assignor
+from rebalance_lab.protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
+from rebalance_lab.protocol_v1.errors import Error, append_error
+from rebalance_lab.protocol_v1.messages import Request, Response
+from rebalance_lab.protocol_v2.config import SESSION_TIMEOUT, CoordinatorConfig, GroupSettings, default_of, setting
+from rebalance_lab.protocol_v2.group import ConsumerGroup
+from rebalance_lab.protocol_v2.records import GROUP_RECORDS, GroupRecord, Groups, apply, stored
+from rebalance_lab.protocol_v2.states import Event, GroupState
+from rebalance_lab.protocol_v2.topics import MetadataImage
 
 if TYPE_CHECKING:
-    from protocol_v2.classic_side import ClassicGroups, ConsumerProtocolCodec
-    from protocol_v2.offset_store import OffsetStore
-    from protocol_v2.subscriptions import Resolution
+    from rebalance_lab.protocol_v2.classic_side import ClassicGroups, ConsumerProtocolCodec
+    from rebalance_lab.protocol_v2.offset_store import OffsetStore
+    from rebalance_lab.protocol_v2.subscriptions import Resolution
 
 OF_GROUPS = frozenset(GROUP_RECORDS)
 """Offsets are in the log beside them, and change no group."""

@@ -13,18 +13,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from protocol_v1.errors import Error
-from protocol_v2.fencing import Refused, check_instance, static_member
-from protocol_v2.group import ConsumerGroup
-from protocol_v2.messages import JOIN_EPOCH, STEP_OUT_EPOCH
-from protocol_v2.records import (
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v2.fencing import Refused, check_instance, static_member
+from rebalance_lab.protocol_v2.group import ConsumerGroup
+from rebalance_lab.protocol_v2.messages import JOIN_EPOCH, STEP_OUT_EPOCH
+from rebalance_lab.protocol_v2.records import (
     ConsumerGroupCurrentMemberAssignment,
     ConsumerGroupMemberMetadata,
     ConsumerGroupTargetAssignmentMember,
     GroupRecord,
     removal,
 )
-from protocol_v2.values import NOTHING, ConsumerMember, CurrentAssignment, MemberMetadata
+from rebalance_lab.protocol_v2.values import NOTHING, ConsumerMember, CurrentAssignment, MemberMetadata
 
 
 def joining_static_member(

@@ -14,14 +14,14 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from assignors.model import Group
-from assignors.server_groups import is_homogeneous as are_alike
-from assignors.server_range import ServerRangeAssignor
-from assignors.server_uniform import UniformAssignor, assign_homogeneous
-from assignors.server_uniform_mixed import Move, assign_heterogeneous
-from assignors.strategies import run_assignor
-from assignors.subscribers import static_members_first
-from protocol_v1.light import light
+from rebalance_lab.assignors.model import Group
+from rebalance_lab.assignors.server_groups import is_homogeneous as are_alike
+from rebalance_lab.assignors.server_range import ServerRangeAssignor
+from rebalance_lab.assignors.server_uniform import UniformAssignor, assign_homogeneous
+from rebalance_lab.assignors.server_uniform_mixed import Move, assign_heterogeneous
+from rebalance_lab.assignors.strategies import run_assignor
+from rebalance_lab.assignors.subscribers import static_members_first
+from rebalance_lab.protocol_v1.light import light
 
 
 @light()

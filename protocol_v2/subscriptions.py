@@ -15,18 +15,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from protocol_v1.effects import TimerKey
-from protocol_v1.errors import Error
-from protocol_v2.fencing import Refused
-from protocol_v2.group import ConsumerGroup, RefreshDeadline, tally
-from protocol_v2.records import ConsumerGroupMetadata, ConsumerGroupRegularExpression, GroupMetadata, GroupRecord
-from protocol_v2.regex import compile_regex
-from protocol_v2.regex_program import BadRegex
-from protocol_v2.shard import Turn, ignore
-from protocol_v2.states import Event
-from protocol_v2.subscription_type import Subscriptions
-from protocol_v2.topics import MetadataHash, MetadataImage
-from protocol_v2.values import MemberMetadata, ResolvedRegex
+from rebalance_lab.protocol_v1.effects import TimerKey
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v2.fencing import Refused
+from rebalance_lab.protocol_v2.group import ConsumerGroup, RefreshDeadline, tally
+from rebalance_lab.protocol_v2.records import (
+    ConsumerGroupMetadata,
+    ConsumerGroupRegularExpression,
+    GroupMetadata,
+    GroupRecord,
+)
+from rebalance_lab.protocol_v2.regex import compile_regex
+from rebalance_lab.protocol_v2.regex_program import BadRegex
+from rebalance_lab.protocol_v2.shard import Turn, ignore
+from rebalance_lab.protocol_v2.states import Event
+from rebalance_lab.protocol_v2.subscription_type import Subscriptions
+from rebalance_lab.protocol_v2.topics import MetadataHash, MetadataImage
+from rebalance_lab.protocol_v2.values import MemberMetadata, ResolvedRegex
 
 MIN_REFRESH_INTERVAL_MS = 10_000
 REFRESH_INTERVAL_MS = 2**31 - 1

@@ -16,27 +16,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assignors.java_order import HashTable, capacity_for, string_hash
-from assignors.model import EMPTY, Assignment, Group, Layout, Member, Share
-from assignors.server_range import ServerRangeAssignor
-from protocol_v1.errors import Error
-from protocol_v1.light import light
-from protocol_v2.config import ASSIGNMENT_INTERVAL
-from protocol_v2.fencing import Refused
-from protocol_v2.group import AssignorView, ConsumerGroup, tally
-from protocol_v2.hash_order import timeline_order
-from protocol_v2.records import (
+from rebalance_lab.assignors.java_order import HashTable, capacity_for, string_hash
+from rebalance_lab.assignors.model import EMPTY, Assignment, Group, Layout, Member, Share
+from rebalance_lab.assignors.server_range import ServerRangeAssignor
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.light import light
+from rebalance_lab.protocol_v2.config import ASSIGNMENT_INTERVAL
+from rebalance_lab.protocol_v2.fencing import Refused
+from rebalance_lab.protocol_v2.group import AssignorView, ConsumerGroup, tally
+from rebalance_lab.protocol_v2.hash_order import timeline_order
+from rebalance_lab.protocol_v2.records import (
     ConsumerGroupTargetAssignmentMember,
     ConsumerGroupTargetAssignmentMetadata,
     GroupRecord,
     TargetMetadata,
 )
-from protocol_v2.shard import Turn
-from protocol_v2.subscription_type import assigned
-from protocol_v2.subscriptions import subscriptions_with
-from protocol_v2.topic_order import TopicOrders
-from protocol_v2.topics import MetadataImage, topic_name
-from protocol_v2.values import ConsumerMember, MemberMetadata, Target
+from rebalance_lab.protocol_v2.shard import Turn
+from rebalance_lab.protocol_v2.subscription_type import assigned
+from rebalance_lab.protocol_v2.subscriptions import subscriptions_with
+from rebalance_lab.protocol_v2.topic_order import TopicOrders
+from rebalance_lab.protocol_v2.topics import MetadataImage, topic_name
+from rebalance_lab.protocol_v2.values import ConsumerMember, MemberMetadata, Target
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

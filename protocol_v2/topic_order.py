@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from assignors.java_order import (
+from rebalance_lab.assignors.java_order import (
     DEFAULT_CAPACITY,
     HashTable,
     OrderNotReproducible,
@@ -24,9 +24,9 @@ from assignors.java_order import (
     put_order,
     uuid_hash,
 )
-from assignors.model import Assignment, Group
-from assignors.server_groups import existing_in_java_order, known_numbers, topic_ids
-from assignors.server_uniform_mixed import Move
+from rebalance_lab.assignors.model import Assignment, Group
+from rebalance_lab.assignors.server_groups import existing_in_java_order, known_numbers, topic_ids
+from rebalance_lab.assignors.server_uniform_mixed import Move
 
 Change = tuple[int, int]
 """A topic, by its place in the layout, and +1 or -1 for a partition of it."""

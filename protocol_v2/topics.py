@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from assignors.model import Topic, in_java_order
-from protocol_v2.messages import TopicPartitions
+from rebalance_lab.assignors.model import Topic, in_java_order
+from rebalance_lab.protocol_v2.messages import TopicPartitions
 
 TopicPartition: TypeAlias = tuple[str, int]
 """Topic id and partition."""

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from assignors.model import Share
-from protocol_v1.light import light
-from protocol_v1.messages import Protocol
-from protocol_v2.messages import STEP_OUT_EPOCH
-from protocol_v2.states import MemberState
-from protocol_v2.topics import TopicPartition
+from rebalance_lab.assignors.model import Share
+from rebalance_lab.protocol_v1.light import light
+from rebalance_lab.protocol_v1.messages import Protocol
+from rebalance_lab.protocol_v2.messages import STEP_OUT_EPOCH
+from rebalance_lab.protocol_v2.states import MemberState
+from rebalance_lab.protocol_v2.topics import TopicPartition
 
 Held: TypeAlias = Mapping[TopicPartition, int]
 """Partitions with the assignment epoch at which each was given; never changed in place."""

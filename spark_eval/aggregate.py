@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from harness.intervals import cut
-from harness.weights import NAMES
+from rebalance_lab.harness.intervals import cut
+from rebalance_lab.harness.weights import NAMES
 
 FRONT = ("standstill_s", "moved", "read_twice")
 """What a Pareto front is made of: nobody on it is worse than another in all three."""

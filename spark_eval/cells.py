@@ -16,14 +16,14 @@ from itertools import product
 from random import Random
 from typing import Any
 
-from assignors.json_contract import ContractError, at
-from harness.scenario.model import Scenario
-from harness.scenario.reading import parse_scenario
-from harness.units import quoted
-from spark_eval.parameters import Choice, Label, Parameter
-from spark_eval.places import put
-from spark_eval.prediction import predicted_ms
-from spark_eval.sweep_file import Sweep, digest
+from rebalance_lab.assignors.json_contract import ContractError, at
+from rebalance_lab.harness.scenario.model import Scenario
+from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.units import quoted
+from rebalance_lab.spark_eval.parameters import Choice, Label, Parameter
+from rebalance_lab.spark_eval.places import put
+from rebalance_lab.spark_eval.prediction import predicted_ms
+from rebalance_lab.spark_eval.sweep_file import Sweep, digest
 
 SCENARIO = "scenario"
 """The parameter that a sweep over several scenarios has besides its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from importlib.resources import files
 
-from harness.recommend.decision_table import DecisionTable, read_table
+from rebalance_lab.harness.recommend.decision_table import DecisionTable, read_table
 
 FILE = "decision_table.json"
 
@@ -13,5 +13,5 @@ FILE = "decision_table.json"
 @lru_cache
 def default_table() -> DecisionTable | None:
     """None where the package was built without it."""
-    file = files("spark_eval.data") / FILE
+    file = files("rebalance_lab.spark_eval.data") / FILE
     return read_table(file.read_text("utf-8"), str(file)) if file.is_file() else None

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_eval.cells import Cell
-from spark_eval.schemas import CELLS
+from rebalance_lab.spark_eval.cells import Cell
+from rebalance_lab.spark_eval.schemas import CELLS
 
 ID_LENGTH = 20
 STATIC = 0.5

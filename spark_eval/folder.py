@@ -13,9 +13,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from assignors.json_contract import ContractError
-from harness.report.page import lab_version
-from spark_eval.sweep_file import Sweep
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.report.page import lab_version
+from rebalance_lab.spark_eval.sweep_file import Sweep
 
 MANIFEST = "sweep.json"
 SUCCESS = "_SUCCESS"
@@ -109,7 +109,7 @@ class Folder:
         paths = [self.at("runs", name) for name in self.waves()]
         if not paths:
             return None
-        from spark_eval.schemas import RESULTS
+        from rebalance_lab.spark_eval.schemas import RESULTS
 
         return self.spark.read.schema(RESULTS).parquet(*paths)
 

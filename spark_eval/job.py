@@ -27,11 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     from pyspark.sql import SparkSession
 
-    from assignors.json_contract import ContractError
-    from spark_eval.folder import Folder
-    from spark_eval.session import archive_of_packages
-    from spark_eval.sweep import run_sweep
-    from spark_eval.sweep_file import load_sweep
+    from rebalance_lab.assignors.json_contract import ContractError
+    from rebalance_lab.spark_eval.folder import Folder
+    from rebalance_lab.spark_eval.session import archive_of_packages
+    from rebalance_lab.spark_eval.sweep import run_sweep
+    from rebalance_lab.spark_eval.sweep_file import load_sweep
 
     try:
         sweep = load_sweep(options.sweep)

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, TypeAlias
 
-from assignors.json_contract import ContractError, at, expect_list, expect_object, refuse_unknown
-from harness.units import quoted
+from rebalance_lab.assignors.json_contract import ContractError, at, expect_list, expect_object, refuse_unknown
+from rebalance_lab.harness.units import quoted
 
 Label: TypeAlias = int | float | str | bool
 Settings: TypeAlias = tuple[tuple[str, Any], ...]

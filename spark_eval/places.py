@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-from assignors.json_contract import ContractError
+from rebalance_lab.assignors.json_contract import ContractError
 
 SECTIONS = ("client", "broker", "network", "callbacks")
 """May be named though a scenario has left them out."""

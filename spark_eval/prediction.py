@@ -7,7 +7,7 @@ Start at   predicted_ms
 
 from __future__ import annotations
 
-from harness.scenario.model import Autoscale, Event, Restart, RollingRestart, Scale, Scenario
+from rebalance_lab.harness.scenario.model import Autoscale, Event, Restart, RollingRestart, Scale, Scenario
 
 HOUR_MS = 3_600_000
 

@@ -15,16 +15,16 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from harness.recommend.decision_table import FORMAT
-from harness.recommend.features import features_of
-from harness.report.page import lab_version
-from harness.weights import DEFAULT, NAMES
-from spark_eval.aggregate import by_strategy, sensitivity
-from spark_eval.cells import SCENARIO, Cell
-from spark_eval.folder import Folder
-from spark_eval.parameters import Label
-from spark_eval.simulate import scenario_of
-from spark_eval.sweep_file import Sweep
+from rebalance_lab.harness.recommend.decision_table import FORMAT
+from rebalance_lab.harness.recommend.features import features_of
+from rebalance_lab.harness.report.page import lab_version
+from rebalance_lab.harness.weights import DEFAULT, NAMES
+from rebalance_lab.spark_eval.aggregate import by_strategy, sensitivity
+from rebalance_lab.spark_eval.cells import SCENARIO, Cell
+from rebalance_lab.spark_eval.folder import Folder
+from rebalance_lab.spark_eval.parameters import Label
+from rebalance_lab.spark_eval.simulate import scenario_of
+from rebalance_lab.spark_eval.sweep_file import Sweep
 
 FILE = "decision_table.json"
 BINS = 5
@@ -142,7 +142,7 @@ def levels_of(sweep: Sweep, cells: Sequence[Cell]) -> list[tuple[str, str, str]]
 
 
 def fifths(cells: Sequence[Cell], name: str) -> dict[str, str]:
-    from spark_eval.parameters import number_and_unit
+    from rebalance_lab.spark_eval.parameters import number_and_unit
 
     ordered = sorted(cells, key=lambda cell: number_and_unit(cell.parameters[name], name)[0])
     found = {}

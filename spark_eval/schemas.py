@@ -10,7 +10,7 @@ from dataclasses import fields
 
 from pyspark.sql.types import DoubleType, IntegerType, LongType, StringType, StructField, StructType
 
-from harness.sim.costs import Costs
+from rebalance_lab.harness.sim.costs import Costs
 
 
 def text(name: str, *, may_miss: bool = False) -> StructField:

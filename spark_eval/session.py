@@ -22,9 +22,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from assignors.json_contract import ContractError
+from rebalance_lab.assignors.json_contract import ContractError
 
-PACKAGES = ("assignors", "protocol_v1", "protocol_v2", "harness", "spark_eval")
+ROOMS = ("assignors", "protocol_v1", "protocol_v2", "harness", "spark_eval")
 """What executors import."""
 LOOPBACK = "127.0.0.1"
 ANSWER_S = 5.0
@@ -100,14 +100,14 @@ def set_environment(master: str) -> None:
         os.environ.setdefault("SPARK_LOCAL_HOSTNAME", LOOPBACK)
     if is_local(master):
         # Where our packages are, and where a user's own assignor lies.
-        wanted = [str(Path(__file__).parents[1]), os.getcwd()]
+        wanted = [str(Path(__file__).parents[2]), os.getcwd()]
         known = [part for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
         os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([*known, *wanted]))
 
 
 def check_java() -> None:
-    from harness.brokers.interface import BrokerError
-    from harness.brokers.java import find_java
+    from rebalance_lab.harness.brokers.interface import BrokerError
+    from rebalance_lab.harness.brokers.java import find_java
 
     try:
         find_java()
@@ -174,12 +174,15 @@ def wait_for_executor(spark: Any, master: str) -> None:
 
 def archive_of_packages(folder: Path) -> Path:
     """For executors on other machines: our packages as they are here. What they import has to be installed there."""
-    root, archive = Path(__file__).parents[1], folder / "rebalance_lab.zip"
+    root, archive = Path(__file__).parents[2], folder / "rebalance_lab.zip"
     if root.is_file():  # we run from a wheel: Spark's executors take the same file only under another name
         shutil.copy(root, archive)
         return archive
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
-        for package in PACKAGES:
-            for file in sorted((root / package).rglob("*.py")):
-                zipped.write(file, file.relative_to(root).as_posix())
+        package = root / "rebalance_lab"
+        for file in (
+            package / "__init__.py",
+            *(file for room in ROOMS for file in sorted((package / room).rglob("*.py"))),
+        ):
+            zipped.write(file, file.relative_to(root).as_posix())
     return archive

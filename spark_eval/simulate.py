@@ -16,12 +16,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from assignors.json_contract import ContractError
-from harness.runs import Sample, sample
-from harness.scenario.documents import decode_document
-from harness.scenario.model import Scenario
-from harness.scenario.reading import parse_scenario
-from spark_eval.schemas import COSTS, RESULTS
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.runs import Sample, sample
+from rebalance_lab.harness.scenario.documents import decode_document
+from rebalance_lab.harness.scenario.model import Scenario
+from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.spark_eval.schemas import COSTS, RESULTS
 
 if TYPE_CHECKING:
     import pyarrow

@@ -19,16 +19,16 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from assignors.json_contract import ContractError
-from harness.runs import Progress, Sample
-from spark_eval.cells import Cell, cells_of
-from spark_eval.expand import cells_frame, expand
-from spark_eval.folder import Folder
-from spark_eval.plan import Task, dealt, pending, plan, task_ms, tasks_of
-from spark_eval.publish import publish
-from spark_eval.schemas import RESULTS
-from spark_eval.simulate import FAILED, row_of, simulate
-from spark_eval.sweep_file import Sweep
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.runs import Progress, Sample
+from rebalance_lab.spark_eval.cells import Cell, cells_of
+from rebalance_lab.spark_eval.expand import cells_frame, expand
+from rebalance_lab.spark_eval.folder import Folder
+from rebalance_lab.spark_eval.plan import Task, dealt, pending, plan, task_ms, tasks_of
+from rebalance_lab.spark_eval.publish import publish
+from rebalance_lab.spark_eval.schemas import RESULTS
+from rebalance_lab.spark_eval.simulate import FAILED, row_of, simulate
+from rebalance_lab.spark_eval.sweep_file import Sweep
 
 WAVE_S = 20.0
 WORKER_DIED = ("Python worker exited unexpectedly", "ExecutorLostFailure")

@@ -41,7 +41,7 @@ def test_the_readmes_commands_run() -> None:
     commands = re.findall(rf"^(rebalance-lab (?:{kinds}) [^#<\n]*)(?:#.*)?$", readme, flags=re.MULTILINE)
     assert len(commands) >= 6
     for command in commands:
-        ended = run(sys.executable, "-m", "api.cli", *shlex.split(command)[1:])
+        ended = run(sys.executable, "-m", "rebalance_lab.api.cli", *shlex.split(command)[1:])
         assert (ended.returncode, ended.stderr) == (0, ""), command
 
 
@@ -51,7 +51,7 @@ def test_the_readmes_comparison_is_what_its_command_prints() -> None:
     assert command is not None
     wide = {**os.environ, "COLUMNS": "100"}
     ended = subprocess.run(
-        [sys.executable, "-m", "api.cli", *shlex.split(command[1])],
+        [sys.executable, "-m", "rebalance_lab.api.cli", *shlex.split(command[1])],
         cwd=ROOT, env=wide, capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
     printed = {line.rstrip() for line in ended.stdout.splitlines()}
@@ -61,7 +61,7 @@ def test_the_readmes_comparison_is_what_its_command_prints() -> None:
 
 
 def test_the_readmes_group_is_a_good_one() -> None:
-    from assignors.json_contract import decode, group_from_json
+    from rebalance_lab.assignors.json_contract import decode, group_from_json
 
     readme = (ROOT / "README.md").read_text()
     group = group_from_json(decode(readme.split("```json")[1].split("```")[0]))

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assignors.interface import Assignor, AssignorError
-from assignors.json_contract import (
+from rebalance_lab.assignors.interface import Assignor, AssignorError
+from rebalance_lab.assignors.json_contract import (
     ContractError,
     assignment_to_json,
     expect_list,
@@ -21,8 +21,8 @@ from assignors.json_contract import (
     parse_request,
     refuse_unknown,
 )
-from assignors.model import Group
-from assignors.strategies import Strategy, load_assignor, parse_strategy, run_assignor
+from rebalance_lab.assignors.model import Group
+from rebalance_lab.assignors.strategies import Strategy, load_assignor, parse_strategy, run_assignor
 
 Shares = Mapping[str, Mapping[str, Sequence[int]]]
 
@@ -91,17 +91,17 @@ def answer_group(group: Group, strategy: Strategy, *, explain: bool = False, opt
 
 
 def quality_row(group: Group, assignment: Shares, *, optimum: bool) -> dict[str, Any]:
-    from assignors.quality import quality
+    from rebalance_lab.assignors.quality import quality
 
     if not optimum:
         return quality(group, assignment).as_row()
-    from assignors.optimal import optimum as best
+    from rebalance_lab.assignors.optimal import optimum as best
 
     return quality(group, assignment, best(group)).as_row()
 
 
 def explanation(assignor: Assignor, group: Group, assignment: Shares) -> list[dict[str, Any]]:
-    from assignors.explain import explain
+    from rebalance_lab.assignors.explain import explain
 
     return [reason.to_json() for reason in explain(assignor.name, group, assignment)]
 

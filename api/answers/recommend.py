@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from assignors.json_contract import ContractError
+from rebalance_lab.assignors.json_contract import ContractError
 
 if TYPE_CHECKING:
-    from harness.compare import Comparison
-    from harness.recommend.advice import Advice
-    from harness.recommend.evidence import Evidence
-    from harness.scenario.model import Scenario
+    from rebalance_lab.harness.compare import Comparison
+    from rebalance_lab.harness.recommend.advice import Advice
+    from rebalance_lab.harness.recommend.evidence import Evidence
+    from rebalance_lab.harness.scenario.model import Scenario
 
 MOST_BROKERS = 10_000
 
@@ -59,11 +59,11 @@ class Advised:
 
 
 def advise(data: Any, asked: AdviceAsked, run: Runs) -> Advised:
-    from harness.recommend.advice import recommend, sureness
-    from harness.recommend.cautions import fetch_session_caution
-    from harness.recommend.evidence import evidence
-    from harness.scenario.strategy_lists import normal_strategy
-    from spark_eval.default_table import default_table
+    from rebalance_lab.harness.recommend.advice import recommend, sureness
+    from rebalance_lab.harness.recommend.cautions import fetch_session_caution
+    from rebalance_lab.harness.recommend.evidence import evidence
+    from rebalance_lab.harness.scenario.strategy_lists import normal_strategy
+    from rebalance_lab.spark_eval.default_table import default_table
 
     now = None if asked.now is None else normal_strategy(asked.now, "--from")
     brokers = asked.brokers
@@ -86,8 +86,8 @@ def advise(data: Any, asked: AdviceAsked, run: Runs) -> Advised:
 
 def comparison_for(data: Any, now: str | None, asked: AdviceAsked, run: Runs) -> tuple[Comparison, list[str]]:
     """From a scenario, a saved comparison, or a group of which only the present is known."""
-    from harness.saved_runs import is_comparison, read_comparison
-    from harness.weights import parse_weights
+    from rebalance_lab.harness.saved_runs import is_comparison, read_comparison
+    from rebalance_lab.harness.weights import parse_weights
 
     chosen = parse_weights(asked.weights)
     if is_comparison(data):
@@ -102,10 +102,10 @@ def comparison_for(data: Any, now: str | None, asked: AdviceAsked, run: Runs) ->
 
 def scenario_from(data: Any, now: str | None = None) -> tuple[Scenario, Sequence[str]]:
     """The scenario itself, or the life that is assumed for a group, with a word on that."""
-    from assignors.json_contract import group_from_json, parse_request
-    from harness.recommend.group_life import ASSUMED, life_of_group
-    from harness.scenario.reading import parse_scenario
-    from harness.scenario.strategy_lists import normal_strategy
+    from rebalance_lab.assignors.json_contract import group_from_json, parse_request
+    from rebalance_lab.harness.recommend.group_life import ASSUMED, life_of_group
+    from rebalance_lab.harness.scenario.reading import parse_scenario
+    from rebalance_lab.harness.scenario.strategy_lists import normal_strategy
 
     if not isinstance(data, Mapping) or "duration" in data or not {"group", "members"} & data.keys():
         scenario = parse_scenario(data)

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from assignors.json_contract import ContractError
+from rebalance_lab.assignors.json_contract import ContractError
 
 if TYPE_CHECKING:
-    from harness.runs import Watched
-    from harness.scenario.model import Scenario
-    from harness.sim.trace import Fact
-    from harness.timelines import Timelines
+    from rebalance_lab.harness.runs import Watched
+    from rebalance_lab.harness.scenario.model import Scenario
+    from rebalance_lab.harness.sim.trace import Fact
+    from rebalance_lab.harness.timelines import Timelines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +64,8 @@ def simulate_once(
     watch: Callable[[Fact], None] | None = None,
 ) -> Simulated:
     """`watch` is shown every fact when it happens: for progress, and to stop a run that gets too long."""
-    from harness.runs import watched_run
-    from harness.timelines import timelines
+    from rebalance_lab.harness.runs import watched_run
+    from rebalance_lab.harness.timelines import timelines
 
     chosen, until_ms = checked_options(scenario, strategy=strategy, seed=seed, until=until)
     run = watched_run(scenario, chosen, seed, until_ms, watch=watch)
@@ -76,7 +76,7 @@ def checked_options(
     scenario: Scenario, *, strategy: str | None = None, seed: int = 1, until: str | None = None
 ) -> tuple[str, int | None]:
     """The strategy in full, and the moment to stop at."""
-    from harness.compare import check_migrations, checked_strategies
+    from rebalance_lab.harness.compare import check_migrations, checked_strategies
 
     chosen = scenario.strategy if strategy is None else strategy
     if chosen is None:
@@ -89,7 +89,7 @@ def checked_options(
 
 
 def until_of(text: str | None, scenario: Scenario) -> int | None:
-    from harness.units import duration_ms, duration_text
+    from rebalance_lab.harness.units import duration_ms, duration_text
 
     if text is None:
         return None

@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from assignors.json_contract import ContractError
-from harness.units import duration_ms, quoted, share, size_bytes, throughput
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.units import duration_ms, quoted, share, size_bytes, throughput
 
 if TYPE_CHECKING:
-    from harness.deploy_cost import DeployCost
-    from harness.sizing import Needs, Sizing
+    from rebalance_lab.harness.deploy_cost import DeployCost
+    from rebalance_lab.harness.sizing import Needs, Sizing
 
 T = TypeVar("T")
 YEARS = {"y": 1.0, "mo": 1 / 12, "d": 1 / 365}
@@ -79,9 +79,9 @@ class Sized:
 
 
 def size_of(asked: SizeAsked) -> Sized:
-    from harness.compare import checked_strategies, split_strategies
-    from harness.deploy_cost import seconds_a_consumer
-    from harness.sizing import Needs, size
+    from rebalance_lab.harness.compare import checked_strategies, split_strategies
+    from rebalance_lab.harness.deploy_cost import seconds_a_consumer
+    from rebalance_lab.harness.sizing import Needs, size
 
     for name in ("partitions", "consumers", "brokers", "replication", "broker_limit"):
         count = getattr(asked, name)
@@ -132,8 +132,8 @@ def size_of(asked: SizeAsked) -> Sized:
 
 
 def deploy_of(needs: Needs, partitions: int, consumers: int, strategies: Sequence[str], downtime_ms: int) -> Deploy:
-    from harness.deploy_cost import SizedGroup, assumed, deploy_cost
-    from harness.sizing import rebalances_counted
+    from rebalance_lab.harness.deploy_cost import SizedGroup, assumed, deploy_cost
+    from rebalance_lab.harness.sizing import rebalances_counted
 
     rates = needs.target, needs.per_consumer
     group = SizedGroup(partitions=partitions, consumers=consumers, demand=rates[0], per_consumer=rates[1])

@@ -7,15 +7,22 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from api.answers.assign import Asked, Shares, answer_document, answer_group, as_requests, differing_partitions
-from api.terminal import aside, console, headline, print_json, ranges, read_input, share_text
-from assignors.json_contract import decode, parse_request
-from assignors.strategies import parse_strategy
+from rebalance_lab.api.answers.assign import (
+    Asked,
+    Shares,
+    answer_document,
+    answer_group,
+    as_requests,
+    differing_partitions,
+)
+from rebalance_lab.api.terminal import aside, console, headline, print_json, ranges, read_input, share_text
+from rebalance_lab.assignors.json_contract import decode, parse_request
+from rebalance_lab.assignors.strategies import parse_strategy
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from assignors.model import Group
+    from rebalance_lab.assignors.model import Group
 
 
 def assign_command(

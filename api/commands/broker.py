@@ -5,17 +5,17 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from api.terminal import BadInput, print_json
+from rebalance_lab.api.terminal import BadInput, print_json
 
 if TYPE_CHECKING:
-    from harness.brokers.interface import Cluster
+    from rebalance_lab.harness.brokers.interface import Cluster
 
 
 def broker_up_command(
     provider: str, nodes: int, kafka_version: str | None, port: int | None, bootstrap: str | None, *, as_json: bool
 ) -> None:
-    from harness.brokers.hold import hold
-    from harness.brokers.interface import BrokerError
+    from rebalance_lab.harness.brokers.hold import hold
+    from rebalance_lab.harness.brokers.interface import BrokerError
 
     def ready(cluster: Cluster) -> None:
         if as_json:

@@ -7,21 +7,21 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from api.terminal import BadInput, aside, console, print_json, read_input
-from assignors.json_contract import ContractError, decode, expect_object
+from rebalance_lab.api.terminal import BadInput, aside, console, print_json, read_input
+from rebalance_lab.assignors.json_contract import ContractError, decode, expect_object
 
 if TYPE_CHECKING:
-    from assignors.testing.report import Report, Row
-    from assignors.testing.targets import Target
+    from rebalance_lab.assignors.testing.report import Report, Row
+    from rebalance_lab.assignors.testing.targets import Target
 
 
 def check_command(
     assignor: str, *, examples: int, seed: int, promises: Collection[str], replay: str | None, as_json: bool
 ) -> bool:
     """True when everything promised holds."""
-    from assignors.testing.check import check
-    from assignors.testing.targets import load_target
-    from harness.churn import ProtocolChurn
+    from rebalance_lab.assignors.testing.check import check
+    from rebalance_lab.assignors.testing.targets import load_target
+    from rebalance_lab.harness.churn import ProtocolChurn
 
     if examples < 1:
         raise BadInput(f"--examples must be at least 1, got {examples}")
@@ -40,11 +40,11 @@ def check_command(
 
 def replay_command(target: Target, text: str, *, as_json: bool) -> bool:
     """One case again: JSON on the command line, in a file, or on standard input."""
-    from assignors.testing.cases import case_from_json
-    from assignors.testing.check import replay
-    from assignors.testing.contract import BY_NAME
-    from assignors.testing.text import aligned, group_rows
-    from harness.churn import ProtocolChurn
+    from rebalance_lab.assignors.testing.cases import case_from_json
+    from rebalance_lab.assignors.testing.check import replay
+    from rebalance_lab.assignors.testing.contract import BY_NAME
+    from rebalance_lab.assignors.testing.text import aligned, group_rows
+    from rebalance_lab.harness.churn import ProtocolChurn
 
     value = expect_object(decode(text if text.lstrip().startswith("{") else read_input(text)), "replay")
     name = value.get("property", "valid")
@@ -81,7 +81,7 @@ def show(report: Report) -> None:
     from rich import box
     from rich.table import Table
 
-    from assignors.testing.text import closing, counterexample, promised, title, verdict
+    from rebalance_lab.assignors.testing.text import closing, counterexample, promised, title, verdict
 
     out = console()
     out.print(title(report), style="bold", soft_wrap=True)

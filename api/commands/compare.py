@@ -8,16 +8,25 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from api.terminal import aside, check_place, console, headline, print_json, progress_bar, read_input, write_file
-from assignors.json_contract import ContractError
+from rebalance_lab.api.terminal import (
+    aside,
+    check_place,
+    console,
+    headline,
+    print_json,
+    progress_bar,
+    read_input,
+    write_file,
+)
+from rebalance_lab.assignors.json_contract import ContractError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from harness.compare import Comparison, Ranked
-    from harness.intervals import Interval
-    from harness.runs import Sample
-    from harness.scenario.model import Scenario
+    from rebalance_lab.harness.compare import Comparison, Ranked
+    from rebalance_lab.harness.intervals import Interval
+    from rebalance_lab.harness.runs import Sample
+    from rebalance_lab.harness.scenario.model import Scenario
 
 COLUMNS: Mapping[str, tuple[str, str]] = {
     "unowned_s": ("without\nan owner", "s"),
@@ -66,8 +75,8 @@ def comparison_of(
     file: str, *, strategies: str | None, seeds: int | None, weights: str | None, jobs: int | None
 ) -> Comparison:
     """From a scenario by running it, a saved comparison by reading it, or a group and the life assumed for it."""
-    from api.answers.recommend import AdviceAsked, comparison_for
-    from harness.scenario.documents import decode_document
+    from rebalance_lab.api.answers.recommend import AdviceAsked, comparison_for
+    from rebalance_lab.harness.scenario.documents import decode_document
 
     data = decode_document(read_input(file))
     asked = AdviceAsked(strategies=strategies, seeds=seeds_for(data, seeds), weights=weights)
@@ -77,7 +86,7 @@ def comparison_of(
 
 def seeds_for(data: object, asked: int | None) -> int:
     """Runs that were saved have theirs: whoever asks for others would think to get them."""
-    from harness.saved_runs import is_comparison
+    from rebalance_lab.harness.saved_runs import is_comparison
 
     if asked is not None and is_comparison(data):
         raise ContractError("--seeds", "a saved comparison has its own; name a scenario to run others")
@@ -87,7 +96,13 @@ def seeds_for(data: object, asked: int | None) -> int:
 def run_comparison(
     scenario: Scenario, *, strategies: str | None, seeds: int, weights: Mapping[str, float], jobs: int | None
 ) -> Comparison:
-    from harness.compare import MOST_SEEDS, checked_strategies, compare, split_strategies, usual_strategies
+    from rebalance_lab.harness.compare import (
+        MOST_SEEDS,
+        checked_strategies,
+        compare,
+        split_strategies,
+        usual_strategies,
+    )
 
     if not 1 <= seeds <= MOST_SEEDS:
         raise ContractError("--seeds", f"must be between 1 and {MOST_SEEDS:,}, got {seeds}")
@@ -100,7 +115,7 @@ def run_comparison(
 
 
 def write_report(comparison: Comparison, file: str, *, command: str, jobs: int | None, advice: str = "") -> None:
-    from harness.report.page import report_page
+    from rebalance_lab.harness.report.page import report_page
 
     with progress_bar("drawing", len(comparison.strategies)) as progress, aside():
         page = report_page(comparison, command=command, advice=advice, jobs=jobs, progress=progress)
@@ -117,8 +132,8 @@ def command_line(command: str, file: str, **options: object) -> str:
 
 
 def show(comparison: Comparison, file: str) -> None:
-    from harness.units import duration_text
-    from harness.weights import weights_text
+    from rebalance_lab.harness.units import duration_text
+    from rebalance_lab.harness.weights import weights_text
 
     out = console()
     strategies, seeds = len(comparison.strategies), len(comparison.seeds)
@@ -144,7 +159,7 @@ def show(comparison: Comparison, file: str) -> None:
 
 
 def interval_words(comparison: Comparison) -> str:
-    from harness.intervals import confidence_of
+    from rebalance_lab.harness.intervals import confidence_of
 
     if confidence_of(len(comparison.seeds)) < 0.95:
         seeds = "one seed, no range" if len(comparison.seeds) == 1 else f"the range of {len(comparison.seeds)} seeds"
@@ -232,7 +247,7 @@ def cell(one: Ranked, name: str) -> str:
 
 
 def figure(value: float, *, signed: bool = False) -> str:
-    from harness.words import number
+    from rebalance_lab.harness.words import number
 
     return ("+" if signed and value > 0 else "") + number(value)
 

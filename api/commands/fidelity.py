@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from api.commands.live import check_provider
-from api.terminal import BadInput, check_place, console, print_json, progress_bar, read_input, write_file
-from assignors.json_contract import ContractError
+from rebalance_lab.api.commands.live import check_provider
+from rebalance_lab.api.terminal import BadInput, check_place, console, print_json, progress_bar, read_input, write_file
+from rebalance_lab.assignors.json_contract import ContractError
 
 TITLES = {
     "rebalances": "rebal.",
@@ -20,8 +20,8 @@ TITLES = {
 }
 
 if TYPE_CHECKING:
-    from harness.live.fidelity import Measure, Pair
-    from harness.scenario.model import Scenario
+    from rebalance_lab.harness.live.fidelity import Measure, Pair
+    from rebalance_lab.harness.scenario.model import Scenario
 
 
 def fidelity_command(
@@ -36,10 +36,10 @@ def fidelity_command(
     as_json: bool,
 ) -> bool:
     """True when everything agrees or is explained."""
-    from harness.brokers import BrokerError, start
-    from harness.live.fidelity import fidelity
-    from harness.live.settings import broker_config, check_live, nodes_for
-    from harness.scenario.strategy_lists import normal_strategy
+    from rebalance_lab.harness.brokers import BrokerError, start
+    from rebalance_lab.harness.live.fidelity import fidelity
+    from rebalance_lab.harness.live.settings import broker_config, check_live, nodes_for
+    from rebalance_lab.harness.scenario.strategy_lists import normal_strategy
 
     check_place(out)
     if not 1 <= seeds <= 1_000 or not 1 <= at_once <= 16:
@@ -72,11 +72,11 @@ def fidelity_command(
 
 
 def read_scenarios(files: Sequence[str]) -> list[Scenario]:
-    import harness.live
-    from harness.scenario.documents import decode_document
-    from harness.scenario.reading import parse_scenario
+    import rebalance_lab.harness.live
+    from rebalance_lab.harness.scenario.documents import decode_document
+    from rebalance_lab.harness.scenario.reading import parse_scenario
 
-    own = sorted((Path(harness.live.__file__).parent / "scenarios").glob("*.yaml"))
+    own = sorted((Path(rebalance_lab.harness.live.__file__).parent / "scenarios").glob("*.yaml"))
     return [parse_scenario(decode_document(read_input(str(file)))) for file in files or own]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from api.terminal import BadInput, check_place, console, print_json, ranges, share_text, write_file
+from rebalance_lab.api.terminal import BadInput, check_place, console, print_json, ranges, share_text, write_file
 
 if TYPE_CHECKING:
-    from harness.groups import GroupDescription
+    from rebalance_lab.harness.groups import GroupDescription
 
 
 def group_describe_command(
@@ -26,7 +26,7 @@ def group_snapshot_command(
 ) -> None:
     import json
 
-    from harness.groups.snapshot import LOADS, snapshot
+    from rebalance_lab.harness.groups.snapshot import LOADS, snapshot
 
     if load not in LOADS:
         raise BadInput(f"--load: must be one of {', '.join(LOADS)}, got {load!r}")
@@ -39,8 +39,8 @@ def group_snapshot_command(
 
 
 def read(group: str, bootstrap: str, config: str | None, timeout_s: float, apart_s: float) -> GroupDescription:
-    from harness.groups import GroupError, describe
-    from harness.groups.client_settings import read_settings
+    from rebalance_lab.harness.groups import GroupError, describe
+    from rebalance_lab.harness.groups.client_settings import read_settings
 
     if not 0 < timeout_s <= 600:
         raise BadInput(f"--timeout: must be over 0 and at most 600 seconds, got {timeout_s:g}")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from api.options.live import REAL_PROVIDERS
-from api.terminal import BadInput, check_place, console, print_json, progress_bar, read_input, write_file
-from assignors.json_contract import ContractError
+from rebalance_lab.api.options.live import REAL_PROVIDERS
+from rebalance_lab.api.terminal import BadInput, check_place, console, print_json, progress_bar, read_input, write_file
+from rebalance_lab.assignors.json_contract import ContractError
 
 if TYPE_CHECKING:
-    from harness.live.run import LiveRun
+    from rebalance_lab.harness.live.run import LiveRun
 
 
 def live_command(
@@ -27,7 +27,7 @@ def live_command(
 ) -> bool:
     """True when the oracle has found nothing."""
     if assignor is not None:
-        from api.commands.live_assignor import live_assignor_command
+        from rebalance_lab.api.commands.live_assignor import live_assignor_command
 
         if file is not None:
             raise BadInput("--assignor joins a group with members of the lab; it takes no SCENARIO")
@@ -40,7 +40,7 @@ def live_command(
     check_place(trace, file)
     run = run_live(file, strategy, provider, bootstrap)
     if trace is not None:
-        from harness.sim.trace import lines
+        from rebalance_lab.harness.sim.trace import lines
 
         write_file(trace, "".join(f"{line}\n" for line in lines(run.facts)))
     if as_json:
@@ -62,12 +62,12 @@ def live_command(
 def run_live(file: str, strategy: str | None, provider: str, bootstrap: str | None) -> LiveRun:
     import threading
 
-    from harness.brokers import BrokerError, start
-    from harness.live.run import live
-    from harness.live.settings import broker_config, check_live, nodes_for
-    from harness.scenario.documents import decode_document
-    from harness.scenario.reading import parse_scenario
-    from harness.scenario.strategy_lists import normal_strategy
+    from rebalance_lab.harness.brokers import BrokerError, start
+    from rebalance_lab.harness.live.run import live
+    from rebalance_lab.harness.live.settings import broker_config, check_live, nodes_for
+    from rebalance_lab.harness.scenario.documents import decode_document
+    from rebalance_lab.harness.scenario.reading import parse_scenario
+    from rebalance_lab.harness.scenario.strategy_lists import normal_strategy
 
     scenario = parse_scenario(decode_document(read_input(file)))
     chosen = normal_strategy(strategy or scenario.strategy or "classic/range")
@@ -102,7 +102,7 @@ def check_provider(provider: str) -> None:
 def show(run: LiveRun) -> None:
     from rich.table import Table
 
-    from harness.words import WORDS
+    from rebalance_lab.harness.words import WORDS
 
     out = console()
     out.print(f"{run.scenario.name}, {run.strategy}, live on {run.provider}")

@@ -8,12 +8,12 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from api.terminal import BadInput, console
-from assignors.json_contract import ContractError
-from assignors.strategies import Strategy, load_named, parse_strategy
+from rebalance_lab.api.terminal import BadInput, console
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.assignors.strategies import Strategy, load_named, parse_strategy
 
 if TYPE_CHECKING:
-    from harness.wire.live_members import Change, GroupPlan
+    from rebalance_lab.harness.wire.live_members import Change, GroupPlan
 
 
 def live_assignor_command(
@@ -31,8 +31,8 @@ def live_assignor_command(
 
     `topics`: names, with commas between. `seconds`: leave after so long, without Ctrl-C.
     """
-    from harness.wire.addresses import WireError
-    from harness.wire.live_members import GroupPlan
+    from rebalance_lab.harness.wire.addresses import WireError
+    from rebalance_lab.harness.wire.live_members import GroupPlan
 
     plan = GroupPlan(
         bootstrap=bootstrap,
@@ -63,7 +63,7 @@ def strategy_of(text: str) -> Strategy:
 
 
 async def until_stopped(plan: GroupPlan, tell: Callable[[Change], None], seconds: float | None) -> None:
-    from harness.wire.live_members import run_members
+    from rebalance_lab.harness.wire.live_members import run_members
 
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -83,7 +83,7 @@ def shown_as(as_json: bool) -> Callable[[Change], None]:
         print(json.dumps({"member": change.member, "callback": change.callback, "owned": owned}), flush=True)
 
     def in_words(change: Change) -> None:
-        from harness.stories import partitions_shown
+        from rebalance_lab.harness.stories import partitions_shown
 
         owned = partitions_shown(change.owned) or "nothing"
         console().print(f"{change.member}  {change.callback}  owns {owned}", soft_wrap=True)

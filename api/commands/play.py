@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from api.commands.play_text import answer_text, request_text, worst_error
-from api.terminal import console, print_json, read_input
-from assignors.json_contract import ContractError, decode, expect_object
-from harness.sequences import Fact, Transcript, play, play_many
+from rebalance_lab.api.commands.play_text import answer_text, request_text, worst_error
+from rebalance_lab.api.terminal import console, print_json, read_input
+from rebalance_lab.assignors.json_contract import ContractError, decode, expect_object
+from rebalance_lab.harness.sequences import Fact, Transcript, play, play_many
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.sequence_file import Step
+    from rebalance_lab.harness.sequence_file import Step
 
 
 def play_command(file: str, *, as_json: bool) -> None:

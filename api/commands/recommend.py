@@ -6,17 +6,17 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from api.answers.recommend import AdviceAsked, advise
-from api.commands.compare import command_line, run_comparison, seeds_for, trouble, write_report
-from api.terminal import aside, check_place, console, harmless, print_json, read_input
+from rebalance_lab.api.answers.recommend import AdviceAsked, advise
+from rebalance_lab.api.commands.compare import command_line, run_comparison, seeds_for, trouble, write_report
+from rebalance_lab.api.terminal import aside, check_place, console, harmless, print_json, read_input
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from harness.compare import Comparison
-    from harness.recommend.advice import Advice
-    from harness.recommend.decision_table import Cell
-    from harness.recommend.evidence import Evidence
+    from rebalance_lab.harness.compare import Comparison
+    from rebalance_lab.harness.recommend.advice import Advice
+    from rebalance_lab.harness.recommend.decision_table import Cell
+    from rebalance_lab.harness.recommend.evidence import Evidence
 
 
 def recommend_command(
@@ -32,8 +32,8 @@ def recommend_command(
     as_json: bool,
 ) -> bool:
     """True when every run got through."""
-    from harness.recommend.advice import NothingSound
-    from harness.scenario.documents import decode_document
+    from rebalance_lab.harness.recommend.advice import NothingSound
+    from rebalance_lab.harness.scenario.documents import decode_document
 
     check_place(html, file)
     data = decode_document(read_input(file))
@@ -51,7 +51,7 @@ def recommend_command(
         return False
     advice, sure, notes, comparison = advised.advice, advised.sureness, advised.notes, advised.comparison
     if html is not None:
-        from harness.report.advice import advice_html
+        from rebalance_lab.harness.report.advice import advice_html
 
         write_report(comparison, html, command=command, jobs=jobs, advice=advice_html(advice, sure, notes))
     if as_json:
@@ -71,7 +71,7 @@ def show_trouble(comparison: Comparison, file: str) -> None:
 
 
 def show(advice: Advice, sure: str, notes: list[str], evidence: Evidence | None) -> None:
-    from harness.recommend.properties import as_lines
+    from rebalance_lab.harness.recommend.properties import as_lines
 
     out = console()
     line(out, advice.summary, "bold")
@@ -110,7 +110,7 @@ def show(advice: Advice, sure: str, notes: list[str], evidence: Evidence | None)
 
 
 def cell_text(near: tuple[Cell, float]) -> str:
-    from harness.words import number
+    from rebalance_lab.harness.words import number
 
     cell, _ = near
     values = ", ".join(f"{name} {value}" for name, value in cell.parameters.items())

@@ -7,17 +7,17 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from api.terminal import BadInput, console, print_json, read_input
-from assignors.json_contract import decode, expect_object
+from rebalance_lab.api.terminal import BadInput, console, print_json, read_input
+from rebalance_lab.assignors.json_contract import decode, expect_object
 
 if TYPE_CHECKING:
-    from harness.wire.differential import Outcome
+    from rebalance_lab.harness.wire.differential import Outcome
 
 
 def record_command(file: str, *, bootstrap: str, output: str | None, timeout_s: float, as_json: bool) -> bool:
     """Whether our coordinator answers as the broker did."""
-    from harness.wire.addresses import WireError
-    from harness.wire.one_recording import record_one
+    from rebalance_lab.harness.wire.addresses import WireError
+    from rebalance_lab.harness.wire.one_recording import record_one
 
     value = expect_object(decode(read_input(file)), "sequence")
     try:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from api.terminal import BadInput, read_input
-from assignors.json_contract import ContractError
+from rebalance_lab.api.terminal import BadInput, read_input
+from rebalance_lab.assignors.json_contract import ContractError
 
 if TYPE_CHECKING:
-    from api.service.settings import Settings
+    from rebalance_lab.api.service.settings import Settings
 
 
 def serve_command(
@@ -28,7 +28,7 @@ def serve_command(
     if new_token is not None:
         print_token(new_token)
         return
-    from api.service.settings import Settings, check_reach, read_settings
+    from rebalance_lab.api.service.settings import Settings, check_reach, read_settings
 
     settings = Settings() if config is None else read_settings(read_input(config).decode("utf-8", "replace"))
     given: dict[str, Any] = {"host": host, "port": port, "workers": workers, "allow_anonymous": allow_anonymous or None}
@@ -41,8 +41,8 @@ def serve_command(
 
 
 def print_token(name: str) -> None:
-    from api.service.auth import new_token
-    from api.service.settings import NAME
+    from rebalance_lab.api.service.auth import new_token
+    from rebalance_lab.api.service.settings import NAME
 
     if not NAME.fullmatch(name):
         raise ContractError("--new-token", "a name is made of letters, digits, '.', '_' and '-'")
@@ -54,7 +54,7 @@ def print_token(name: str) -> None:
 
 
 def named_clusters(texts: Sequence[str]) -> dict[str, Any]:
-    from api.service.settings import read_cluster
+    from rebalance_lab.api.service.settings import read_cluster
 
     found = {}
     for text in texts:
@@ -68,9 +68,9 @@ def named_clusters(texts: Sequence[str]) -> dict[str, Any]:
 def run(settings: Settings, log_level: str) -> None:
     import uvicorn
 
-    from api.service.app import create_app
-    from api.service.logs import set_up
-    from api.service.protocol import protocol_class
+    from rebalance_lab.api.service.app import create_app
+    from rebalance_lab.api.service.logs import set_up
+    from rebalance_lab.api.service.protocol import protocol_class
 
     set_up(log_level)
     app, service = create_app(settings)

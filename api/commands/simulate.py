@@ -7,15 +7,24 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from api.answers.simulate import simulate_once
-from api.terminal import aside, check_place, console, print_json, progress_bar, read_input, share_text, write_file
-from assignors.json_contract import ContractError
+from rebalance_lab.api.answers.simulate import simulate_once
+from rebalance_lab.api.terminal import (
+    aside,
+    check_place,
+    console,
+    print_json,
+    progress_bar,
+    read_input,
+    share_text,
+    write_file,
+)
+from rebalance_lab.assignors.json_contract import ContractError
 
 if TYPE_CHECKING:
-    from harness.runs import Watched
-    from harness.scenario.model import Scenario
-    from harness.sim.trace import Fact
-    from harness.timelines import Timelines
+    from rebalance_lab.harness.runs import Watched
+    from rebalance_lab.harness.scenario.model import Scenario
+    from rebalance_lab.harness.sim.trace import Fact
+    from rebalance_lab.harness.timelines import Timelines
 
 VIEWS = ("ownership", "costs", "events", "cpu")
 BAR_AFTER_S = 1.0
@@ -40,13 +49,13 @@ def simulate_command(
 ) -> bool:
     """True when no invariant was broken."""
     if schema:
-        from harness.scenario.schema import schema_text
+        from rebalance_lab.harness.scenario.schema import schema_text
 
         sys.stdout.write(schema_text())
         return True
     if file is None:
         raise ContractError("SCENARIO", "is missing: name a file, or - for standard input")
-    from harness.sim.trace import lines
+    from rebalance_lab.harness.sim.trace import lines
 
     check_place(trace, file)
     views = checked_views(show)
@@ -63,7 +72,7 @@ def simulate_command(
             console().print(f"note: {note}", style="yellow", soft_wrap=True)
         print_views(scenario, chosen, seed, run, drawn, views or (("ownership",) if until else ("costs", "ownership")))
     if run.broken is not None:
-        from api.commands.compare import command_line
+        from rebalance_lab.api.commands.compare import command_line
 
         again = command_line("simulate", file, strategy=chosen, seed=seed, until=f"{drawn.end_ms}ms", show="events")
         why = f"Kafka's own, perhaps: {run.kafkas_own}\n" if run.kafkas_own else ""
@@ -73,9 +82,9 @@ def simulate_command(
 
 def read_scenario(file: str) -> tuple[Scenario, Sequence[str]]:
     """Whatever compare and recommend take: what they say of a run that broke is to be typed as it is."""
-    from api.answers.recommend import scenario_from
-    from harness.saved_runs import described, is_comparison
-    from harness.scenario.documents import decode_document
+    from rebalance_lab.api.answers.recommend import scenario_from
+    from rebalance_lab.harness.saved_runs import described, is_comparison
+    from rebalance_lab.harness.scenario.documents import decode_document
 
     data = decode_document(read_input(file))
     return (described(data), ()) if is_comparison(data) else scenario_from(data)
@@ -122,7 +131,7 @@ def print_costs(run: Watched) -> None:
     from rich import box
     from rich.table import Table
 
-    from harness.words import WORDS
+    from rebalance_lab.harness.words import WORDS
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
     table.add_column("cost")

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from api.answers.size import SizeAsked, size_of
-from api.terminal import aside, console, headline, print_json
-from harness.sizing import time_text
-from harness.units import duration_text
-from harness.words import number
+from rebalance_lab.api.answers.size import SizeAsked, size_of
+from rebalance_lab.api.terminal import aside, console, headline, print_json
+from rebalance_lab.harness.sizing import time_text
+from rebalance_lab.harness.units import duration_text
+from rebalance_lab.harness.words import number
 
 if TYPE_CHECKING:
-    from api.answers.size import Deploy
-    from harness.sizing import Needs, Plan, Sizing
+    from rebalance_lab.api.answers.size import Deploy
+    from rebalance_lab.harness.sizing import Needs, Plan, Sizing
 
 SHORTEST_NAME = 12
 """A strategy's name is folded to so many characters before a column is left out."""

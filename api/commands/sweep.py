@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from api.terminal import check_place, console, headline, print_json, progress_bar, read_input, write_file
+from rebalance_lab.api.terminal import check_place, console, headline, print_json, progress_bar, read_input, write_file
 
 if TYPE_CHECKING:
-    from spark_eval.sweep import Outcome
+    from rebalance_lab.spark_eval.sweep import Outcome
 
 TABLE = "decision_table.json"
 MOST_LINES = 5
@@ -23,15 +23,15 @@ MOST_LINES = 5
 
 def sweep_command(file: str, out: str, *, master: str, resume: bool, spark_log: bool, as_json: bool) -> bool:
     """True when no run failed."""
-    from spark_eval.cells import cells_of
-    from spark_eval.sweep_file import load_sweep
+    from rebalance_lab.spark_eval.cells import cells_of
+    from rebalance_lab.spark_eval.sweep_file import load_sweep
 
     sweep = load_sweep(file)
     total = len(cells_of(sweep)) * len(sweep.strategies) * len(sweep.seeds)  # what is wrong is told before Spark starts
 
-    from spark_eval.folder import Folder
-    from spark_eval.session import open_session
-    from spark_eval.sweep import run_sweep
+    from rebalance_lab.spark_eval.folder import Folder
+    from rebalance_lab.spark_eval.session import open_session
+    from rebalance_lab.spark_eval.sweep import run_sweep
 
     done = 0
     try:
@@ -56,7 +56,7 @@ def sweep_command(file: str, out: str, *, master: str, resume: bool, spark_log: 
 
 
 def report_command(folder: str, *, html: bool, to: str | None, as_json: bool) -> None:
-    from harness.recommend.decision_table import read_table
+    from rebalance_lab.harness.recommend.decision_table import read_table
 
     text = table_text(folder)
     table = read_table(text, folder)
@@ -67,7 +67,7 @@ def report_command(folder: str, *, html: bool, to: str | None, as_json: bool) ->
     say(headline(table.data["name"], f": {table.data['provenance']['runs']:,} runs"))
     say(winners_table(table.data))
     if html or to is not None:
-        from spark_eval.report.page import table_page
+        from rebalance_lab.spark_eval.report.page import table_page
 
         file = to or os.path.join(os.path.dirname(folder) if folder.endswith(".json") else folder, "report.html")
         check_place(file)
@@ -80,8 +80,8 @@ def table_text(folder: str) -> str:
     file = folder if folder.endswith(".json") else os.path.join(folder, TABLE)
     if "://" not in folder:
         return read_input(file).decode("utf-8", "replace")
-    from spark_eval.folder import Folder
-    from spark_eval.session import open_session
+    from rebalance_lab.spark_eval.folder import Folder
+    from rebalance_lab.spark_eval.session import open_session
 
     with open_session("local[1]") as spark:
         return Folder(spark, folder).read_text(TABLE)
@@ -92,9 +92,9 @@ def ingest_command(
 ) -> None:
     from dataclasses import asdict
 
-    from spark_eval.folder import Folder
-    from spark_eval.ingest.ingest import SET_ASIDE, ingest
-    from spark_eval.session import open_session
+    from rebalance_lab.spark_eval.folder import Folder
+    from rebalance_lab.spark_eval.ingest.ingest import SET_ASIDE, ingest
+    from rebalance_lab.spark_eval.session import open_session
 
     with open_session(master, noisy=spark_log) as spark:
         found = ingest(spark, sources, Folder(spark, out), bootstrap=bootstrap)

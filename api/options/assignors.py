@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.options.shared import AsJson, InputFile
+from rebalance_lab.api.options.shared import AsJson, InputFile
 
 
 def assign(
@@ -27,7 +27,7 @@ def assign(
 
     The input is {"strategy": ..., "group": ...}, a bare group, or {"requests": [...]} for many at once.
     """
-    from api.commands.assign import assign_command
+    from rebalance_lab.api.commands.assign import assign_command
 
     assign_command(file, strategy, as_json=as_json, explain=explain, optimum=optimum, diff=diff)
 
@@ -57,7 +57,7 @@ def check(
 
     Exit code 0 when everything it promises holds, 1 when not, 2 when it could not be loaded.
     """
-    from api.commands.check import check_command
+    from rebalance_lab.api.commands.check import check_command
 
     if not check_command(
         assignor, examples=examples, seed=seed, promises=promise or (), replay=replay, as_json=as_json

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.options.shared import AsJson, Provider
+from rebalance_lab.api.options.shared import AsJson, Provider
 
 broker_app = typer.Typer(help="Real Kafka clusters on tap.", no_args_is_help=True)
 
@@ -30,6 +30,6 @@ def broker_up(
     as_json: AsJson = False,
 ) -> None:
     """Hold a Kafka cluster until Ctrl-C and print its bootstrap address. Nothing is left behind."""
-    from api.commands.broker import broker_up_command
+    from rebalance_lab.api.commands.broker import broker_up_command
 
     broker_up_command(provider, nodes, kafka_version, port, bootstrap, as_json=as_json)

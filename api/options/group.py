@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.options.shared import AsJson
+from rebalance_lab.api.options.shared import AsJson
 
 group_app = typer.Typer(help="A live group: read, never changed.", no_args_is_help=True)
 
@@ -35,7 +35,7 @@ def group_describe(
     as_json: AsJson = False,
 ) -> None:
     """Members, subscriptions, who owns what, lag, and whether each partition is working, behind, stalled or stopped."""
-    from api.commands.group import group_describe_command
+    from rebalance_lab.api.commands.group import group_describe_command
 
     group_describe_command(group, bootstrap, config=config, timeout_s=timeout, apart_s=apart, as_json=as_json)
 
@@ -57,6 +57,6 @@ def group_snapshot(
     ] = None,
 ) -> None:
     """The group as JSON that assign, compare and recommend take."""
-    from api.commands.group import group_snapshot_command
+    from rebalance_lab.api.commands.group import group_snapshot_command
 
     group_snapshot_command(group, bootstrap, config=config, timeout_s=timeout, apart_s=apart, load=load, out=out)

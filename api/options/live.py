@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.options.shared import AsJson, strategies_option
+from rebalance_lab.api.options.shared import AsJson, strategies_option
 
 REAL_PROVIDERS = "auto, testcontainers, jvm or external"
 Provider = Annotated[str, typer.Option("--provider", metavar="NAME", help=f"{REAL_PROVIDERS}.")]
@@ -56,7 +56,7 @@ def live(
     oracle finds a record that was skipped, or committed before it was processed. With --assignor, members of the lab
     join a real group, beside whoever is in it, until Ctrl-C.
     """
-    from api.commands.live import live_command
+    from rebalance_lab.api.commands.live import live_command
 
     if not live_command(
         scenario,
@@ -93,7 +93,7 @@ def fidelity(
 
     Exit code 1 when a difference is not explained, or the sequence oracle finds something.
     """
-    from api.commands.fidelity import fidelity_command
+    from rebalance_lab.api.commands.fidelity import fidelity_command
 
     if not fidelity_command(
         scenarios or [],

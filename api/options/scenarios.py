@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.options.shared import AsJson, Html, strategies_option
+from rebalance_lab.api.options.shared import AsJson, Html, strategies_option
 
 SCENARIO = "YAML or JSON, - for standard input; or a group, or saved runs."
 SIZE_STRATEGIES = "classic/range,classic/cooperative-sticky,consumer/uniform"
@@ -49,7 +49,7 @@ def compare(
     What --json prints can be given back instead of a scenario: its runs are ranked by other --weights at once.
     Exit code 1 when a run breaks an invariant, such as two owners of a partition.
     """
-    from api.commands.compare import compare_command
+    from rebalance_lab.api.commands.compare import compare_command
 
     if not compare_command(
         scenario, strategies=strategies, seeds=seeds, weights=weights, html=html, jobs=jobs, as_json=as_json
@@ -80,7 +80,7 @@ def recommend(
 
     Exit code 1 when a run breaks an invariant, such as two owners of a partition.
     """
-    from api.commands.recommend import recommend_command
+    from rebalance_lab.api.commands.recommend import recommend_command
 
     if not recommend_command(
         scenario,
@@ -129,7 +129,7 @@ def simulate(
 
     Exit code 1 when the run breaks an invariant, such as two owners of a partition.
     """
-    from api.commands.simulate import simulate_command
+    from rebalance_lab.api.commands.simulate import simulate_command
 
     if not simulate_command(
         scenario, strategy=strategy, seed=seed, until=until, show=show, trace=trace, schema=schema, as_json=as_json
@@ -175,7 +175,7 @@ def size(
 
     The deploy is simulated: how long partitions stand still, what waits meanwhile, and how soon that is caught up with.
     """
-    from api.commands.size import size_command
+    from rebalance_lab.api.commands.size import size_command
 
     size_command(
         target=target,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.options.shared import AsJson, InputFile
+from rebalance_lab.api.options.shared import AsJson, InputFile
 
 
 def play(file: InputFile = "-", as_json: AsJson = False) -> None:
@@ -14,7 +14,7 @@ def play(file: InputFile = "-", as_json: AsJson = False) -> None:
 
     The input is a sequence, {"protocol": "classic", "steps": [...]}, or {"sequences": [...]} for many at once.
     """
-    from api.commands.play import play_command
+    from rebalance_lab.api.commands.play import play_command
 
     play_command(file, as_json=as_json)
 
@@ -41,7 +41,7 @@ def record(
     Groups get fresh names there, and topics that are missing are created for as long as it takes. The exit code is 1
     where our coordinator answers otherwise.
     """
-    from api.commands.record import record_command
+    from rebalance_lab.api.commands.record import record_command
 
     if not record_command(file, bootstrap=bootstrap, output=output, timeout_s=timeout, as_json=as_json):
         raise typer.Exit(1)

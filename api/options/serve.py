@@ -44,7 +44,7 @@ def serve(
     Prints its address when it listens; logs are JSON lines on standard error. An address other than this machine's own
     needs tokens (--new-token), or --allow-anonymous. Flags win over the file of --config.
     """
-    from api.commands.serve import serve_command
+    from rebalance_lab.api.commands.serve import serve_command
 
     serve_command(
         config=config,

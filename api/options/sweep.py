@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from api.options.shared import AsJson
+from rebalance_lab.api.options.shared import AsJson
 
 
 class RunByDefault(typer.core.TyperGroup):
@@ -45,7 +45,7 @@ def sweep_run(
     DIR then holds every run as Parquet, and decision_table.json. Exit code 1 when a run failed: it is told how to
     replay it, and the others are kept.
     """
-    from api.commands.sweep import sweep_command
+    from rebalance_lab.api.commands.sweep import sweep_command
 
     if not sweep_command(file, out, master=master, resume=resume, spark_log=spark_log, as_json=as_json):
         raise typer.Exit(1)
@@ -62,7 +62,7 @@ def sweep_report(
     as_json: AsJson = False,
 ) -> None:
     """Show what a sweep found: which strategy wins where, by how much, and what decides it."""
-    from api.commands.sweep import report_command
+    from rebalance_lab.api.commands.sweep import report_command
 
     report_command(folder, html=html, to=to, as_json=as_json)
 
@@ -90,6 +90,6 @@ def sweep_ingest(
 
     Lines that make no sense are counted and set aside in DIR/set_aside, with the reason.
     """
-    from api.commands.sweep import ingest_command
+    from rebalance_lab.api.commands.sweep import ingest_command
 
     ingest_command(sources or [], out, bootstrap=bootstrap, master=master, spark_log=spark_log, as_json=as_json)

@@ -16,13 +16,13 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp
 
-from api.service.edge import OPEN, Edge
-from api.service.http import problem_response
-from api.service.openapi.schemas import components
-from api.service.problems import Problem
-from api.service.routes import about, documents, groups, simulations
-from api.service.service import Service
-from api.service.settings import LOOPBACK, Settings
+from rebalance_lab.api.service.edge import OPEN, Edge
+from rebalance_lab.api.service.http import problem_response
+from rebalance_lab.api.service.openapi.schemas import components
+from rebalance_lab.api.service.problems import Problem
+from rebalance_lab.api.service.routes import about, documents, groups, simulations
+from rebalance_lab.api.service.service import Service
+from rebalance_lab.api.service.settings import LOOPBACK, Settings
 
 ABOUT = """Assignments as Kafka makes them, simulations of a consumer group's life, and which strategy to take.
 

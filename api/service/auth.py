@@ -17,8 +17,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from api.service.problems import Problem
-from api.service.settings import Token
+from rebalance_lab.api.service.problems import Problem
+from rebalance_lab.api.service.settings import Token
 
 CHALLENGE = {"www-authenticate": 'Bearer realm="rebalance-lab"'}
 

@@ -6,7 +6,7 @@ import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from api.service.pool import Question
+from rebalance_lab.api.service.pool import Question
 
 ENTRY_BYTES = 600
 

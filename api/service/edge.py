@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.service.auth import Guard
-from api.service.logs import log
-from api.service.metrics import Metrics
-from api.service.problems import CONTENT_TYPE, Problem
+from rebalance_lab.api.service.auth import Guard
+from rebalance_lab.api.service.logs import log
+from rebalance_lab.api.service.metrics import Metrics
+from rebalance_lab.api.service.problems import CONTENT_TYPE, Problem
 
 OPEN = ("/", "/healthz", "/readyz", "/openapi.json", "/favicon.ico")
 """Without a token, like everything below /page/: there is nothing of anybody's in them."""

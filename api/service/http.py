@@ -7,10 +7,10 @@ import asyncio
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from api.service.cache import Answer
-from api.service.openapi.operations import JSON, YAML
-from api.service.problems import CONTENT_TYPE, Problem
-from api.service.settings import Limits
+from rebalance_lab.api.service.cache import Answer
+from rebalance_lab.api.service.openapi.operations import JSON, YAML
+from rebalance_lab.api.service.problems import CONTENT_TYPE, Problem
+from rebalance_lab.api.service.settings import Limits
 
 YAML_NAMES = (YAML, "application/x-yaml", "text/yaml", "text/x-yaml")
 

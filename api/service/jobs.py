@@ -14,9 +14,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from api.service.cache import Answer
-from api.service.pool import Progress, Question
-from api.service.problems import Problem
+from rebalance_lab.api.service.cache import Answer
+from rebalance_lab.api.service.pool import Progress, Question
+from rebalance_lab.api.service.problems import Problem
 
 OVER = ("done", "failed", "cancelled")
 STILL_HERE_S = 10.0

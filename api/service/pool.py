@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from typing import Any
 
-from api.service.frames import PREFIX, Kind, frame, frame_json
-from api.service.settings import Limits
-from api.service.worker import main
+from rebalance_lab.api.service.frames import PREFIX, Kind, frame, frame_json
+from rebalance_lab.api.service.settings import Limits
+from rebalance_lab.api.service.worker import main
 
 Progress = Callable[[Mapping[str, Any]], None]
 
@@ -230,5 +230,5 @@ class Pool:
 
 def context() -> ForkServerContext:
     found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload(["api.service.work"])
+    found.set_forkserver_preload(["rebalance_lab.api.service.work"])
     return found

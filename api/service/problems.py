@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from assignors.json_contract import ContractError
+from rebalance_lab.assignors.json_contract import ContractError
 
 CONTENT_TYPE = "application/problem+json"
 TITLES: Mapping[str, tuple[int, str]] = {

@@ -14,8 +14,8 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from api.service.problems import CONTENT_TYPE, Problem
-from api.service.settings import Limits
+from rebalance_lab.api.service.problems import CONTENT_TYPE, Problem
+from rebalance_lab.api.service.settings import Limits
 
 LINGER_S = 0.5
 

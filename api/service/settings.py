@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, get_type_hints
 
-from assignors.json_contract import ContractError, at, expect_list, expect_object, refuse_unknown
-from harness.units import quoted
+from rebalance_lab.assignors.json_contract import ContractError, at, expect_list, expect_object, refuse_unknown
+from rebalance_lab.harness.units import quoted
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")

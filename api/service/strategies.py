@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from assignors.strategies import BUILT_IN, SHORT
+from rebalance_lab.assignors.strategies import BUILT_IN, SHORT
 
 WHAT = {
     "classic/range": ("eager", "a contiguous block of each topic a member; co-partitioned topics stay together"),

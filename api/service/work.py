@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-from api.answers.assign import Asked, answer_document, answer_side_by_side, as_requests
-from api.answers.recommend import AdviceAsked, advise, scenario_from
-from api.answers.simulate import checked_options, simulate_once
-from api.answers.size import SizeAsked, size_of
-from api.service.settings import Limits
-from api.service.worker import TooMuch
-from assignors.json_contract import (
+from rebalance_lab.api.answers.assign import Asked, answer_document, answer_side_by_side, as_requests
+from rebalance_lab.api.answers.recommend import AdviceAsked, advise, scenario_from
+from rebalance_lab.api.answers.simulate import checked_options, simulate_once
+from rebalance_lab.api.answers.size import SizeAsked, size_of
+from rebalance_lab.api.service.settings import Limits
+from rebalance_lab.api.service.worker import TooMuch
+from rebalance_lab.assignors.json_contract import (
     ContractError,
     at,
     decode,
@@ -27,14 +27,14 @@ from assignors.json_contract import (
     refuse_unknown,
     shown,
 )
-from assignors.model import Group
-from assignors.strategies import BUILT_IN, parse_strategy
-from harness.compare import Comparison, checked_strategies, compare, split_strategies, usual_strategies
-from harness.report.drawings import drawing_of
-from harness.scenario.documents import decode_document
-from harness.scenario.model import AddPartitions, Autoscale, CreateTopic, Scale, Scenario
-from harness.sim.trace import Fact
-from harness.units import duration_text
+from rebalance_lab.assignors.model import Group
+from rebalance_lab.assignors.strategies import BUILT_IN, parse_strategy
+from rebalance_lab.harness.compare import Comparison, checked_strategies, compare, split_strategies, usual_strategies
+from rebalance_lab.harness.report.drawings import drawing_of
+from rebalance_lab.harness.scenario.documents import decode_document
+from rebalance_lab.harness.scenario.model import AddPartitions, Autoscale, CreateTopic, Scale, Scenario
+from rebalance_lab.harness.sim.trace import Fact
+from rebalance_lab.harness.units import duration_text
 
 Options: TypeAlias = Mapping[str, Any]
 Tell: TypeAlias = Callable[..., None]

@@ -17,12 +17,12 @@ import threading
 import traceback
 from typing import Any
 
-from api.service.frames import Kind, frame, frame_json, receive
-from api.service.settings import Limits
-from assignors.interface import AssignorError
-from assignors.json_contract import ContractError, decode
-from assignors.strategies import refuse_custom
-from harness.runs import end_with_parent
+from rebalance_lab.api.service.frames import Kind, frame, frame_json, receive
+from rebalance_lab.api.service.settings import Limits
+from rebalance_lab.assignors.interface import AssignorError
+from rebalance_lab.assignors.json_contract import ContractError, decode
+from rebalance_lab.assignors.strategies import refuse_custom
+from rebalance_lab.harness.runs import end_with_parent
 
 
 class TooMuch(ContractError):
@@ -35,7 +35,7 @@ class TooMuch(ContractError):
 
 def main(end: socket.socket, limits: Limits, niceness: int) -> None:
     settle_in(limits, niceness)
-    from api.service.work import OPERATIONS
+    from rebalance_lab.api.service.work import OPERATIONS
 
     try:
         end.sendall(frame(Kind.READY))

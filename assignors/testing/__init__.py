@@ -18,12 +18,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assignors.testing.machine import churn_machine as churn_machine
-    from assignors.testing.pytest_contract import AssignorContract as AssignorContract
-    from assignors.testing.strategies import churn as churn
-    from assignors.testing.strategies import groups as groups
-    from assignors.testing.strategies import members as members
-    from assignors.testing.strategies import topics as topics
+    from rebalance_lab.assignors.testing.machine import churn_machine as churn_machine
+    from rebalance_lab.assignors.testing.pytest_contract import AssignorContract as AssignorContract
+    from rebalance_lab.assignors.testing.strategies import churn as churn
+    from rebalance_lab.assignors.testing.strategies import groups as groups
+    from rebalance_lab.assignors.testing.strategies import members as members
+    from rebalance_lab.assignors.testing.strategies import topics as topics
 
 _HOMES = {
     "AssignorContract": "pytest_contract",
@@ -39,5 +39,5 @@ __all__ = ["AssignorContract", "churn", "churn_machine", "groups", "members", "t
 def __getattr__(name: str) -> Any:
     """Imported when asked for: the command line needs neither pytest nor Hypothesis."""
     if name in _HOMES:
-        return getattr(import_module(f"assignors.testing.{_HOMES[name]}"), name)
+        return getattr(import_module(f"rebalance_lab.assignors.testing.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assignors.testing.subject import Subject
+    from rebalance_lab.assignors.testing.subject import Subject
 
 
 class Later(ModuleType):
@@ -39,7 +39,7 @@ class Later(ModuleType):
 # dataclasses imports it for the classes that have no docstring: a fifth of what this process would cost
 sys.modules.setdefault("inspect", Later("inspect"))
 
-from assignors.testing.crossing import digest, from_line, materialised, owners_of, to_line, unpack  # noqa: E402
+from rebalance_lab.assignors.testing.crossing import digest, from_line, materialised, owners_of, to_line, unpack  # noqa: E402
 
 
 def digests_of(make: Callable[[], Any], packed: list[bytes], spent_s: float = 0.0) -> dict[str, Any]:
@@ -57,8 +57,8 @@ def digests_of(make: Callable[[], Any], packed: list[bytes], spent_s: float = 0.
 
 
 def answer_of(subject: Subject, group: Any) -> dict[str, Any]:
-    from assignors.json_contract import group_from_json
-    from assignors.testing.answers import Broken, NotApplicable, plain
+    from rebalance_lab.assignors.json_contract import group_from_json
+    from rebalance_lab.assignors.testing.answers import Broken, NotApplicable, plain
 
     try:
         placed = subject.ask(group_from_json(group, "group"))
@@ -76,7 +76,7 @@ def found(where: str) -> Any:
 
 
 def loaded() -> Subject:
-    from assignors.testing.targets import load_target
+    from rebalance_lab.assignors.testing.targets import load_target
 
     return load_target(sys.argv[2], sys.argv[3:]).subject()
 

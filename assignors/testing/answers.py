@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from assignors.model import NOBODY, Group, Layout
+from rebalance_lab.assignors.model import NOBODY, Group, Layout
 
 Answer = Mapping[str, Mapping[str, Sequence[int]]]
 

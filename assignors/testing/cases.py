@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from assignors.json_contract import (
+from rebalance_lab.assignors.json_contract import (
     ContractError,
     at,
     expect_object,
@@ -18,11 +18,11 @@ from assignors.json_contract import (
     refuse_unknown,
     shown,
 )
-from assignors.model import Group, Member, Topic
-from assignors.testing.dice import SeededDice
-from assignors.testing.draw import Knobs, draw_group
-from assignors.testing.events import KINDS, Event, draw_events
-from assignors.testing.families import Draws
+from rebalance_lab.assignors.model import Group, Member, Topic
+from rebalance_lab.assignors.testing.dice import SeededDice
+from rebalance_lab.assignors.testing.draw import Knobs, draw_group
+from rebalance_lab.assignors.testing.events import KINDS, Event, draw_events
+from rebalance_lab.assignors.testing.families import Draws
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from assignors.json_contract import group_to_json
-from assignors.model import Group, Member, Topic
-from assignors.testing.answers import Broken, NotApplicable, plain
-from assignors.testing.cases import Case, case_from_json, draw_case, small_cases
-from assignors.testing.contract import BY_NAME, EVERYBODY, PROPERTIES, Property
-from assignors.testing.history import (
+from rebalance_lab.assignors.json_contract import group_to_json
+from rebalance_lab.assignors.model import Group, Member, Topic
+from rebalance_lab.assignors.testing.answers import Broken, NotApplicable, plain
+from rebalance_lab.assignors.testing.cases import Case, case_from_json, draw_case, small_cases
+from rebalance_lab.assignors.testing.contract import BY_NAME, EVERYBODY, PROPERTIES, Property
+from rebalance_lab.assignors.testing.history import (
     after_another,
     compare_elsewhere,
     differs_after,
@@ -28,14 +28,14 @@ from assignors.testing.history import (
     groups_before,
     shown_elsewhere,
 )
-from assignors.testing.report import BROKEN, HOLDS, MEASURED, NOT_RUN, Finding, Report, Row
-from assignors.testing.rounds import IN_ROUNDS, Churns, DriverFactory, MachineFactory, Rounds
-from assignors.testing.sandbox import Beat, Ended, Send, in_child
-from assignors.testing.search import Course, Tally, look_at, search
-from assignors.testing.shrink import shrink
-from assignors.testing.subject import Subject
-from assignors.testing.targets import Target
-from assignors.testing.trial import Trial
+from rebalance_lab.assignors.testing.report import BROKEN, HOLDS, MEASURED, NOT_RUN, Finding, Report, Row
+from rebalance_lab.assignors.testing.rounds import IN_ROUNDS, Churns, DriverFactory, MachineFactory, Rounds
+from rebalance_lab.assignors.testing.sandbox import Beat, Ended, Send, in_child
+from rebalance_lab.assignors.testing.search import Course, Tally, look_at, search
+from rebalance_lab.assignors.testing.shrink import shrink
+from rebalance_lab.assignors.testing.subject import Subject
+from rebalance_lab.assignors.testing.targets import Target
+from rebalance_lab.assignors.testing.trial import Trial
 
 EXAMPLES = 2000
 GRACE_S = 2.0
@@ -64,7 +64,7 @@ def check(
     machines: MachineFactory | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Report:
-    """`machines` is harness.churn.ProtocolChurn, or None: then `survives-churn` is not looked at."""
+    """`machines` is rebalance_lab.harness.churn.ProtocolChurn, or None: then `survives-churn` is not looked at."""
     started, cpu = time.perf_counter(), cpu_s()
     bench = Bench(target, Churns(driver, machines))
     tally = bench.search(examples, seed, progress)

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from assignors.testing import properties, properties_churn, properties_moves
-from assignors.testing.families import CHURN_EVERY
-from assignors.testing.shapes import Waiver
-from assignors.testing.subject import Subject
-from assignors.testing.trial import Trial
+from rebalance_lab.assignors.testing import properties, properties_churn, properties_moves
+from rebalance_lab.assignors.testing.families import CHURN_EVERY
+from rebalance_lab.assignors.testing.shapes import Waiver
+from rebalance_lab.assignors.testing.subject import Subject
+from rebalance_lab.assignors.testing.trial import Trial
 
 EVERYBODY = "everybody"
 

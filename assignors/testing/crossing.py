@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
-from assignors.model import EMPTY, NOBODY, Assignment, Group, Member, Topic
+from rebalance_lab.assignors.model import EMPTY, NOBODY, Assignment, Group, Member, Topic
 
 
 def pack(group: Group) -> bytes:

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from assignors.model import EMPTY, Group, Member, Topic
-from assignors.testing.dice import Dice
+from rebalance_lab.assignors.model import EMPTY, Group, Member, Topic
+from rebalance_lab.assignors.testing.dice import Dice
 
 UNICODE = "aZ09-_é\u07ff\u4e2d\ud7ff\ue000\ufffd\U00010000\U0001f600"
 RACKS = ("a", "b", "c")

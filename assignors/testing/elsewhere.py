@@ -14,8 +14,8 @@ import time
 from types import TracebackType
 from typing import Any
 
-from assignors.testing.crossing import from_line, to_line
-from assignors.testing.targets import Target
+from rebalance_lab.assignors.testing.crossing import from_line, to_line
+from rebalance_lab.assignors.testing.targets import Target
 
 
 class Elsewhere:
@@ -27,7 +27,7 @@ class Elsewhere:
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }
         # Not -m, whose machinery takes as long to import as a third of what is needed here; main() turns gc on again.
-        start = "import gc; gc.disable(); from assignors.testing.answering import main; main()"
+        start = "import gc; gc.disable(); from rebalance_lab.assignors.testing.answering import main; main()"
         command = [sys.executable, "-c", start, target.where, target.text, *target.promises]
         self.process = subprocess.Popen(
             command,

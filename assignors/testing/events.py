@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from assignors.model import Group, Member, Topic, copied
-from assignors.testing.dice import Dice
+from rebalance_lab.assignors.model import Group, Member, Topic, copied
+from rebalance_lab.assignors.testing.dice import Dice
 
 
 @dataclass(frozen=True, slots=True)

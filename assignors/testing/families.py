@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assignors.model import Group
-from assignors.testing.dice import SeededDice
-from assignors.testing.draw import draw_group
-from assignors.testing.events import Event, draw_events, happen
-from assignors.testing.fingerprints import claims
+from rebalance_lab.assignors.model import Group
+from rebalance_lab.assignors.testing.dice import SeededDice
+from rebalance_lab.assignors.testing.draw import draw_group
+from rebalance_lab.assignors.testing.events import Event, draw_events, happen
+from rebalance_lab.assignors.testing.fingerprints import claims
 
 FAMILY = 3
 """No divisor of the contract's intervals: what is looked at now and then sees every generation of a family."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import marshal
 
-from assignors.model import Group
+from rebalance_lab.assignors.model import Group
 
 
 def fingerprint(group: Group) -> object:

@@ -10,16 +10,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from assignors.json_contract import group_to_json
-from assignors.model import Group
-from assignors.testing.answers import Broken, NotApplicable, Placed, plain
-from assignors.testing.cases import Case, draw_case
-from assignors.testing.elsewhere import Elsewhere
-from assignors.testing.report import Finding
-from assignors.testing.sandbox import Ended, Send, in_child
-from assignors.testing.search import Tally
-from assignors.testing.shrink import shrink
-from assignors.testing.targets import Target
+from rebalance_lab.assignors.json_contract import group_to_json
+from rebalance_lab.assignors.model import Group
+from rebalance_lab.assignors.testing.answers import Broken, NotApplicable, Placed, plain
+from rebalance_lab.assignors.testing.cases import Case, draw_case
+from rebalance_lab.assignors.testing.elsewhere import Elsewhere
+from rebalance_lab.assignors.testing.report import Finding
+from rebalance_lab.assignors.testing.sandbox import Ended, Send, in_child
+from rebalance_lab.assignors.testing.search import Tally
+from rebalance_lab.assignors.testing.shrink import shrink
+from rebalance_lab.assignors.testing.targets import Target
 
 HASH_SEEDS = (1, 2, 3)
 START_S = 20.0

@@ -3,7 +3,7 @@
     TestMine = churn_machine(Mine).TestCase         # pytest collects it
 
 Given      an assignor (class, instance or `package.module:Class`); `machines` if the churn should run through more than
-           rebalance rounds: harness.churn.ProtocolChurn runs real members and a real coordinator
+           rebalance rounds: rebalance_lab.harness.churn.ProtocolChurn runs real members and a real coordinator
 Returns    a RuleBasedStateMachine; a failure is printed by Hypothesis as the shortest program of rules that shows it
 """
 
@@ -14,9 +14,9 @@ from collections.abc import Collection
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from assignors.model import Group, Member, Topic
-from assignors.testing.answers import NotApplicable
-from assignors.testing.events import (
+from rebalance_lab.assignors.model import Group, Member, Topic
+from rebalance_lab.assignors.testing.answers import NotApplicable
+from rebalance_lab.assignors.testing.events import (
     Crash,
     Delete,
     DuplicateClaim,
@@ -27,9 +27,9 @@ from assignors.testing.events import (
     MoveRack,
     Resubscribe,
 )
-from assignors.testing.properties_churn import handing_over
-from assignors.testing.rounds import ChurnDriver, DriverFactory, MachineFactory, Rounds
-from assignors.testing.targets import target_of
+from rebalance_lab.assignors.testing.properties_churn import handing_over
+from rebalance_lab.assignors.testing.rounds import ChurnDriver, DriverFactory, MachineFactory, Rounds
+from rebalance_lab.assignors.testing.targets import target_of
 
 IDS = ("a", "b", "c", "d", "e")
 TOPICS = ("t", "u")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from assignors.testing.report import Report
+    from rebalance_lab.assignors.testing.report import Report
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,15 +44,15 @@ class ContractFile(pytest.File):
 
     def report(self) -> Report:
         if self._report is None:
-            from assignors.testing.check import check
-            from assignors.testing.targets import load_target
+            from rebalance_lab.assignors.testing.check import check
+            from rebalance_lab.assignors.testing.targets import load_target
 
             examples, seed = (self.config.getoption(f"--assignor-{option}") for option in ("examples", "seed"))
             self._report = check(load_target(self.text), examples, seed)
         return self._report
 
     def collect(self) -> Iterator[pytest.Item]:
-        from assignors.testing.contract import PROPERTIES
+        from rebalance_lab.assignors.testing.contract import PROPERTIES
 
         for each in PROPERTIES:
             yield PropertyItem.from_parent(self, name=each.name)
@@ -62,7 +62,7 @@ class PropertyItem(pytest.Item):
     parent: ContractFile
 
     def runtest(self) -> None:
-        from assignors.testing.text import counterexample, verdict
+        from rebalance_lab.assignors.testing.text import counterexample, verdict
 
         report = self.parent.report()
         finding = report.finding(self.name)

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-from assignors.load_aware import load_bound_violation
-from assignors.model import EMPTY, Group, Member, Topic, copied
-from assignors.quality import share_numbers, skew_and_spread
-from assignors.testing.answers import Broken, NotApplicable, Placed, View
-from assignors.testing.events import grown
-from assignors.testing.trial import Trial
+from rebalance_lab.assignors.load_aware import load_bound_violation
+from rebalance_lab.assignors.model import EMPTY, Group, Member, Topic, copied
+from rebalance_lab.assignors.quality import share_numbers, skew_and_spread
+from rebalance_lab.assignors.testing.answers import Broken, NotApplicable, Placed, View
+from rebalance_lab.assignors.testing.events import grown
+from rebalance_lab.assignors.testing.trial import Trial
 
 PATIENCE_S = 0.2
 """For asking again and again: a state may need a hundred calls to show."""

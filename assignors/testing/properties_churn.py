@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import time
 
-from assignors.model import Group
-from assignors.testing.answers import Broken, NotApplicable, Placed, View
-from assignors.testing.properties_moves import check_handover
-from assignors.testing.rounds import Ask, ChurnDriver
-from assignors.testing.subject import Subject
-from assignors.testing.trial import Trial
+from rebalance_lab.assignors.model import Group
+from rebalance_lab.assignors.testing.answers import Broken, NotApplicable, Placed, View
+from rebalance_lab.assignors.testing.properties_moves import check_handover
+from rebalance_lab.assignors.testing.rounds import Ask, ChurnDriver
+from rebalance_lab.assignors.testing.subject import Subject
+from rebalance_lab.assignors.testing.trial import Trial
 
 
 def handing_over(subject: Subject, first: Placed | None = None) -> Ask:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assignors.model import NOBODY, Group, Member, copied
-from assignors.optimal import optimum
-from assignors.quality import claim_generation, claimed_numbers, previous_owners
-from assignors.testing.answers import Broken, NotApplicable, Placed
-from assignors.testing.events import Join, happen
-from assignors.testing.properties import _difference
-from assignors.testing.rounds import Settled, rejoined, settle
-from assignors.testing.trial import Trial
+from rebalance_lab.assignors.model import NOBODY, Group, Member, copied
+from rebalance_lab.assignors.optimal import optimum
+from rebalance_lab.assignors.quality import claim_generation, claimed_numbers, previous_owners
+from rebalance_lab.assignors.testing.answers import Broken, NotApplicable, Placed
+from rebalance_lab.assignors.testing.events import Join, happen
+from rebalance_lab.assignors.testing.properties import _difference
+from rebalance_lab.assignors.testing.rounds import Settled, rejoined, settle
+from rebalance_lab.assignors.testing.trial import Trial
 
 SETTLES_WITHIN = 6
 ROUNDS_EQUAL = 2

@@ -4,7 +4,7 @@
         assignor = Mine                      # a class, an instance, or "package.module:Class"
         promises = ("balanced", "sticky")    # optional: beside those that the class declares
         examples = 500                       # optional
-        machines = ProtocolChurn             # optional, from harness.churn: churn through the real protocol, too
+        machines = ProtocolChurn             # optional: churn through the real protocol, too
 
 A property that is promised and broken fails with its counterexample, shrunk; one that is not promised is measured, and
 passes. The search is the one of `rebalance-lab check` rather than one Hypothesis test per property: it shares every
@@ -19,12 +19,12 @@ from typing import ClassVar
 
 import pytest
 
-from assignors.testing.check import EXAMPLES, check
-from assignors.testing.contract import PROPERTIES
-from assignors.testing.report import NOT_RUN, Report
-from assignors.testing.rounds import DriverFactory, MachineFactory, Rounds
-from assignors.testing.targets import target_of
-from assignors.testing.text import counterexample, verdict
+from rebalance_lab.assignors.testing.check import EXAMPLES, check
+from rebalance_lab.assignors.testing.contract import PROPERTIES
+from rebalance_lab.assignors.testing.report import NOT_RUN, Report
+from rebalance_lab.assignors.testing.rounds import DriverFactory, MachineFactory, Rounds
+from rebalance_lab.assignors.testing.targets import target_of
+from rebalance_lab.assignors.testing.text import counterexample, verdict
 
 
 class AssignorContract:

@@ -10,7 +10,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
-from assignors.testing.cases import Case
+from rebalance_lab.assignors.testing.cases import Case
 
 HOLDS, BROKEN, MEASURED, NOT_RUN = "holds", "broken", "measured", "not-run"
 

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from assignors.model import Group, Member
-from assignors.testing.answers import Broken, Placed, View
-from assignors.testing.events import Crash, Event, happen, rejoins
-from assignors.testing.subject import Subject
+from rebalance_lab.assignors.model import Group, Member
+from rebalance_lab.assignors.testing.answers import Broken, Placed, View
+from rebalance_lab.assignors.testing.events import Crash, Event, happen, rejoins
+from rebalance_lab.assignors.testing.subject import Subject
 
 MAX_ROUNDS = 8
 """A hand-over takes two. Something that needs more than this many is not on its way anywhere."""

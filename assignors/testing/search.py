@@ -15,15 +15,15 @@ from dataclasses import dataclass, field
 from math import lcm
 from typing import Any
 
-from assignors.testing.answers import Broken, NotApplicable
-from assignors.testing.cases import Case, draw_case, growing_groups
-from assignors.testing.contract import BY_NAME, PROPERTIES, Property
-from assignors.testing.crossing import digest, pack
-from assignors.testing.families import Draws
-from assignors.testing.rounds import IN_ROUNDS, Churns
-from assignors.testing.shapes import Shapes, Waiver
-from assignors.testing.subject import Subject
-from assignors.testing.trial import Trial
+from rebalance_lab.assignors.testing.answers import Broken, NotApplicable
+from rebalance_lab.assignors.testing.cases import Case, draw_case, growing_groups
+from rebalance_lab.assignors.testing.contract import BY_NAME, PROPERTIES, Property
+from rebalance_lab.assignors.testing.crossing import digest, pack
+from rebalance_lab.assignors.testing.families import Draws
+from rebalance_lab.assignors.testing.rounds import IN_ROUNDS, Churns
+from rebalance_lab.assignors.testing.shapes import Shapes, Waiver
+from rebalance_lab.assignors.testing.subject import Subject
+from rebalance_lab.assignors.testing.trial import Trial
 
 REMEMBERED = 250
 """Groups kept, and their answers as digests, to be compared with those of another process."""

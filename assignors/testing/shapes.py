@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from assignors.model import Group
+from rebalance_lab.assignors.model import Group
 
 
 def racks(group: Group) -> bool:

@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from assignors.model import EMPTY, Group, Member, Topic, in_java_order
-from assignors.testing.cases import Case
-from assignors.testing.events import Event, Join, Resubscribe
+from rebalance_lab.assignors.model import EMPTY, Group, Member, Topic, in_java_order
+from rebalance_lab.assignors.testing.cases import Case
+from rebalance_lab.assignors.testing.events import Event, Join, Resubscribe
 
 Cuts = Callable[[Case], Iterator[Case]]
 

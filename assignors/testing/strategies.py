@@ -16,12 +16,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from assignors.model import Group, Member, Topic
-from assignors.testing.dice import HypothesisDice
-from assignors.testing.draw import Knobs, draw_group, draw_names, draw_racks, draw_subscriptions
-from assignors.testing.draw import draw_counts as _draw_counts
-from assignors.testing.draw import draw_loads as _draw_loads
-from assignors.testing.events import Event, draw_events
+from rebalance_lab.assignors.model import Group, Member, Topic
+from rebalance_lab.assignors.testing.dice import HypothesisDice
+from rebalance_lab.assignors.testing.draw import Knobs, draw_group, draw_names, draw_racks, draw_subscriptions
+from rebalance_lab.assignors.testing.draw import draw_counts as _draw_counts
+from rebalance_lab.assignors.testing.draw import draw_loads as _draw_loads
+from rebalance_lab.assignors.testing.events import Event, draw_events
 
 
 def knobs_of(given: Mapping[str, Any]) -> Knobs:

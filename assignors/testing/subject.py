@@ -19,11 +19,11 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import FrozenInstanceError
 from typing import Any
 
-from assignors.interface import AssignorError, error_line, error_text
-from assignors.model import Group
-from assignors.testing.answers import Broken, Ground, NotApplicable, Placed, View
-from assignors.testing.crossing import materialised
-from assignors.testing.shapes import Shapes, Waiver
+from rebalance_lab.assignors.interface import AssignorError, error_line, error_text
+from rebalance_lab.assignors.model import Group
+from rebalance_lab.assignors.testing.answers import Broken, Ground, NotApplicable, Placed, View
+from rebalance_lab.assignors.testing.crossing import materialised
+from rebalance_lab.assignors.testing.shapes import Shapes, Waiver
 
 CALL_LIMIT_S = 5.0
 """Kafka gives a leader max.poll.interval.ms, five minutes, for groups a hundred times the size of those drawn here."""

@@ -20,14 +20,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from assignors.interface import RebalanceProtocol, error_line
-from assignors.json_contract import ContractError
-from assignors.strategies import BUILT_IN, SHORT, load_custom, made
-from assignors.testing.answers import shown
-from assignors.testing.kafkas import KNOWN
-from assignors.testing.promises import PROMISES, unknown_promises
-from assignors.testing.shapes import Waiver, waivers_from
-from assignors.testing.subject import CALL_LIMIT_S, Subject, TooLong, ticking
+from rebalance_lab.assignors.interface import RebalanceProtocol, error_line
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.assignors.strategies import BUILT_IN, SHORT, load_custom, made
+from rebalance_lab.assignors.testing.answers import shown
+from rebalance_lab.assignors.testing.kafkas import KNOWN
+from rebalance_lab.assignors.testing.promises import PROMISES, unknown_promises
+from rebalance_lab.assignors.testing.shapes import Waiver, waivers_from
+from rebalance_lab.assignors.testing.subject import CALL_LIMIT_S, Subject, TooLong, ticking
 
 LOAD_LIMIT_S = 30.0
 """A JVM starts in a few seconds, and so does a module that imports half the world."""
@@ -94,7 +94,7 @@ def loading() -> Iterator[None]:
 
 
 def loaded(text: str) -> Target:
-    from assignors.testing import adapters
+    from rebalance_lab.assignors.testing import adapters
 
     kind, _, rest = text.partition(":")
     if kind in adapters.KINDS and rest:
@@ -198,7 +198,9 @@ class Attributes:
         except ValueError as error:
             raise ContractError("assignor", str(error)) from None
         if waivers:
-            from assignors.testing.contract import BY_NAME  # most classes waive nothing, and start faster without
+            from rebalance_lab.assignors.testing.contract import (
+                BY_NAME,
+            )  # most classes waive nothing, and start faster without
 
             unknown = [waiver.property for waiver in waivers if waiver.property not in {*BY_NAME, "*"}]
             if unknown:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from assignors.testing.report import MEASURED, Finding, Report, Row, replay_command
+from rebalance_lab.assignors.testing.report import MEASURED, Finding, Report, Row, replay_command
 
 
 def card(report: Report) -> str:

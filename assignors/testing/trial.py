@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from assignors.model import Group, Member, Topic
-from assignors.testing.answers import Placed, View
-from assignors.testing.cases import Case
-from assignors.testing.events import MoveRack, happen
-from assignors.testing.fingerprints import claims, fingerprint
-from assignors.testing.rounds import IN_ROUNDS, Churns, Settled, settle
-from assignors.testing.shapes import Shapes
-from assignors.testing.subject import Subject
+from rebalance_lab.assignors.model import Group, Member, Topic
+from rebalance_lab.assignors.testing.answers import Placed, View
+from rebalance_lab.assignors.testing.cases import Case
+from rebalance_lab.assignors.testing.events import MoveRack, happen
+from rebalance_lab.assignors.testing.fingerprints import claims, fingerprint
+from rebalance_lab.assignors.testing.rounds import IN_ROUNDS, Churns, Settled, settle
+from rebalance_lab.assignors.testing.shapes import Shapes
+from rebalance_lab.assignors.testing.subject import Subject
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from keeper_fixed import Keeper
 
-from assignors.testing import AssignorContract, churn_machine
+from rebalance_lab.assignors.testing import AssignorContract, churn_machine
 
 
 class TestKeeper(AssignorContract):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from api.client import Answer, Client
+from rebalance_lab.api.client import Answer, Client
 
 SHARDS = 12
 

@@ -1,6 +1,6 @@
 """A running Kafka cluster on tap, behind one small interface.
 
-    with harness.brokers.start(nodes=3) as cluster:
+    with rebalance_lab.harness.brokers.start(nodes=3) as cluster:
         print(cluster.bootstrap, cluster.choice)
         cluster.kill(cluster.coordinator_of("orders"))
 
@@ -19,8 +19,8 @@ Reading order:
 Importing this package imports neither confluent-kafka nor testcontainers: each provider does when it starts.
 """
 
-from harness.brokers.config import BrokerConfig
-from harness.brokers.interface import FEATURES, BrokerError, Cluster
+from rebalance_lab.harness.brokers.config import BrokerConfig
+from rebalance_lab.harness.brokers.interface import FEATURES, BrokerError, Cluster
 
 PROVIDERS = ("auto", "external", "testcontainers", "jvm", "mock")
 NODE_COUNTS = (1, 3)
@@ -47,13 +47,13 @@ def start(
     if nodes not in NODE_COUNTS:
         raise BrokerError(f"a cluster of {nodes} nodes is not offered: it must be 1 or 3")
     if kafka_version is not None:
-        from harness.brokers.versions import kafka_version as check_version
+        from rebalance_lab.harness.brokers.versions import kafka_version as check_version
 
         check_version(kafka_version)
     if bootstrap is not None and provider not in ("external", "auto"):
         raise BrokerError(f"a bootstrap address is for provider external, not for {provider}")
 
-    from harness.brokers import auto, containers, external, jvm, mock
+    from rebalance_lab.harness.brokers import auto, containers, external, jvm, mock
 
     match "external" if bootstrap is not None else provider:
         case "external":

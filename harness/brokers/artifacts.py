@@ -3,7 +3,7 @@
 Given      a Kafka version
 Returns    the jars a broker runs from; kafka-clients and kafka-group-coordinator, with Java's assignors, are among them
 Invariant  a version's folder is complete or absent: it is filled under another name and renamed in one step
-Start at   kafka_jars; `python -m harness.brokers.artifacts` fetches and prints the folder
+Start at   kafka_jars; `python -m rebalance_lab.harness.brokers.artifacts` fetches and prints the folder
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.brokers.interface import BrokerError
-from harness.brokers.versions import kafka_version
+from rebalance_lab.harness.brokers.interface import BrokerError
+from rebalance_lab.harness.brokers.versions import kafka_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,7 +102,9 @@ def _why_maven_failed(version: str, output: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m harness.brokers.artifacts", description="Fetch Kafka's jars.")
+    parser = argparse.ArgumentParser(
+        prog="python -m rebalance_lab.harness.brokers.artifacts", description="Fetch Kafka's jars."
+    )
     parser.add_argument("--kafka-version", help="instead of the pinned one")
     asked = parser.parse_args(arguments)
     try:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.brokers import containers, external, jvm, mock
-from harness.brokers.interface import BrokerError, Cluster
+from rebalance_lab.harness.brokers import containers, external, jvm, mock
+from rebalance_lab.harness.brokers.interface import BrokerError, Cluster
 
 if TYPE_CHECKING:
-    from harness.brokers.config import BrokerConfig
+    from rebalance_lab.harness.brokers.config import BrokerConfig
 
 
 def start(

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING
 
-from harness.brokers.interface import BrokerError
+from rebalance_lab.harness.brokers.interface import BrokerError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

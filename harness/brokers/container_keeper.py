@@ -1,7 +1,8 @@
 """Remove the containers and the network of one run when its owner is done or gone.
 
-Run as `python -m harness.brokers.container_keeper RUN_ID`, with standard input a pipe that only the owner holds: it
-ends when the owner closes its cluster, or when the kernel closes it after a kill -9. Either way this cleans up.
+Run as `python -m rebalance_lab.harness.brokers.container_keeper RUN_ID`. Its standard input is a pipe that only the
+owner holds. The pipe ends when the owner closes its cluster, or when the kernel closes it after a kill -9. Either way
+this cleans up.
 """
 
 import os
@@ -12,7 +13,7 @@ import sys
 import docker
 import requests
 
-from harness.brokers.containers import LABEL, bridge_name
+from rebalance_lab.harness.brokers.containers import LABEL, bridge_name
 
 
 def main() -> int:

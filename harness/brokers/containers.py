@@ -17,13 +17,13 @@ import sys
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from harness.brokers.config import BrokerConfig, as_environment
-from harness.brokers.faults import NodesCluster
-from harness.brokers.interface import BrokerError
-from harness.brokers.logs import last_words
-from harness.brokers.ports import HOST, client_ports
-from harness.brokers.versions import kafka_image
-from harness.brokers.versions import kafka_version as resolve_version
+from rebalance_lab.harness.brokers.config import BrokerConfig, as_environment
+from rebalance_lab.harness.brokers.faults import NodesCluster
+from rebalance_lab.harness.brokers.interface import BrokerError
+from rebalance_lab.harness.brokers.logs import last_words
+from rebalance_lab.harness.brokers.ports import HOST, client_ports
+from rebalance_lab.harness.brokers.versions import kafka_image
+from rebalance_lab.harness.brokers.versions import kafka_version as resolve_version
 
 if TYPE_CHECKING:
     import docker
@@ -267,5 +267,5 @@ def _kafka_node(tag: str, environment: dict[str, str], address: str, *, network:
 
 
 def _start_keeper(run_id: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "harness.brokers.container_keeper", run_id]
+    command = [sys.executable, "-m", "rebalance_lab.harness.brokers.container_keeper", run_id]
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)

@@ -9,11 +9,11 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from harness.brokers.interface import BrokerError, Cluster
-from harness.brokers.probe import READY_WITHIN_S, metadata, wait_for_coordinator, wait_for_nodes
+from rebalance_lab.harness.brokers.interface import BrokerError, Cluster
+from rebalance_lab.harness.brokers.probe import READY_WITHIN_S, metadata, wait_for_coordinator, wait_for_nodes
 
 if TYPE_CHECKING:
-    from harness.brokers.config import BrokerConfig
+    from rebalance_lab.harness.brokers.config import BrokerConfig
 
 BOOTSTRAP_VARIABLE = "REBALANCE_LAB_BOOTSTRAP"
 

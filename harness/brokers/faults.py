@@ -12,8 +12,8 @@ from abc import abstractmethod
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from harness.brokers.interface import BrokerError, Cluster
-from harness.brokers.probe import READY_WITHIN_S, wait_for_coordinator, wait_for_nodes
+from rebalance_lab.harness.brokers.interface import BrokerError, Cluster
+from rebalance_lab.harness.brokers.probe import READY_WITHIN_S, wait_for_coordinator, wait_for_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,14 +9,14 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
-from harness.brokers import start
+from rebalance_lab.harness.brokers import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-    from harness.brokers.config import BrokerConfig
-    from harness.brokers.interface import Cluster
+    from rebalance_lab.harness.brokers.config import BrokerConfig
+    from rebalance_lab.harness.brokers.interface import Cluster
 
 
 class _Ended(BaseException):

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from harness.brokers.interface import BrokerError
+from rebalance_lab.harness.brokers.interface import BrokerError
 
 OLDEST_JAVA = 17
 """What Kafka 4's brokers are compiled for."""

@@ -16,15 +16,15 @@ import subprocess
 import uuid
 from typing import TYPE_CHECKING
 
-from harness.brokers.artifacts import cached_folder, kafka_jars
-from harness.brokers.config import BrokerConfig, as_properties_file
-from harness.brokers.faults import NodesCluster
-from harness.brokers.interface import BrokerError
-from harness.brokers.java import find_java
-from harness.brokers.logs import last_words
-from harness.brokers.ports import HOST, client_ports, free_ports
-from harness.brokers.processes import KeptProcess, RunFolder
-from harness.brokers.versions import kafka_version as resolve_version
+from rebalance_lab.harness.brokers.artifacts import cached_folder, kafka_jars
+from rebalance_lab.harness.brokers.config import BrokerConfig, as_properties_file
+from rebalance_lab.harness.brokers.faults import NodesCluster
+from rebalance_lab.harness.brokers.interface import BrokerError
+from rebalance_lab.harness.brokers.java import find_java
+from rebalance_lab.harness.brokers.logs import last_words
+from rebalance_lab.harness.brokers.ports import HOST, client_ports, free_ports
+from rebalance_lab.harness.brokers.processes import KeptProcess, RunFolder
+from rebalance_lab.harness.brokers.versions import kafka_version as resolve_version
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ Given      dockerd (Debian: docker.io), unshare and root
 Returns    an engine under a short temp folder, reached by DOCKER_HOST, with no bridge, iptables rule or forwarding
 Invariant  dockerd is the first process of its own process namespace and mounts in its own mount namespace: when it
            ends, or its owner is killed (processes.py), the kernel takes every container and mount with it
-Start at   local_engine; `python -m harness.brokers.local_engine -- COMMAND...` runs a command with an engine
+Start at   local_engine; `python -m rebalance_lab.harness.brokers.local_engine -- COMMAND...` runs COMMAND with it
 
 The network namespace stays the host's, so what uses the engine may run outside. Ports reach containers through the
 userland proxy, which needs no iptables; containers need a network of their own, since there is no default bridge.
@@ -23,9 +23,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.brokers import containers
-from harness.brokers.interface import BrokerError
-from harness.brokers.processes import KeptProcess, RunFolder
+from rebalance_lab.harness.brokers import containers
+from rebalance_lab.harness.brokers.interface import BrokerError
+from rebalance_lab.harness.brokers.processes import KeptProcess, RunFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,7 +146,7 @@ def main(arguments: list[str] | None = None) -> int:
     if command[:1] == ["--"]:
         command = command[1:]
     if not command:
-        print("usage: python -m harness.brokers.local_engine -- COMMAND...", file=sys.stderr)
+        print("usage: python -m rebalance_lab.harness.brokers.local_engine -- COMMAND...", file=sys.stderr)
         return 2
     try:
         with local_engine():

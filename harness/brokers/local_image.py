@@ -3,7 +3,7 @@
 Given      a Docker engine, the host's Java runtime (Linux with glibc), Maven's artifacts and a static busybox
 Returns    an image that is driven by the same KAFKA_* variables as the official one: it starts with Kafka's own
            kafka.docker.KafkaDockerWrapper, which turns them into a configuration and formats the storage
-Start at   build; `python -m harness.brokers.local_image` prints what was built, for REBALANCE_LAB_KAFKA_IMAGE
+Start at   build; `python -m rebalance_lab.harness.brokers.local_image` prints a name for REBALANCE_LAB_KAFKA_IMAGE
 
 The files go as one tar stream into `docker import`, which needs no builder and no base image.
 """
@@ -21,11 +21,11 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from harness.brokers.artifacts import kafka_jars
-from harness.brokers.containers import connect
-from harness.brokers.interface import BrokerError
-from harness.brokers.java import find_java
-from harness.brokers.versions import kafka_version as resolve_version
+from rebalance_lab.harness.brokers.artifacts import kafka_jars
+from rebalance_lab.harness.brokers.containers import connect
+from rebalance_lab.harness.brokers.interface import BrokerError
+from rebalance_lab.harness.brokers.java import find_java
+from rebalance_lab.harness.brokers.versions import kafka_version as resolve_version
 
 LOCAL_IMAGE = "rebalance-lab/kafka"
 
@@ -154,7 +154,9 @@ def _write(layer: object, files: dict[str, Path]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m harness.brokers.local_image", description="Build a Kafka image.")
+    parser = argparse.ArgumentParser(
+        prog="python -m rebalance_lab.harness.brokers.local_image", description="Build a Kafka image."
+    )
     parser.add_argument("--kafka-version", help="instead of the pinned one")
     parser.add_argument("--image", default=LOCAL_IMAGE, help="its name without the tag")
     asked = parser.parse_args(arguments)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.brokers.interface import BrokerError, Cluster
-from harness.brokers.probe import wait_for_coordinator
+from rebalance_lab.harness.brokers.interface import BrokerError, Cluster
+from rebalance_lab.harness.brokers.probe import wait_for_coordinator
 
 if TYPE_CHECKING:
-    from harness.brokers.config import BrokerConfig
+    from rebalance_lab.harness.brokers.config import BrokerConfig
 
 LACKS = {
     "faults": "its nodes are threads of this process: none can be stopped, killed or paused",

@@ -7,7 +7,7 @@ once its node has been down for a while. These are taken from below that range.
 import random
 import socket
 
-from harness.brokers.interface import BrokerError
+from rebalance_lab.harness.brokers.interface import BrokerError
 
 LOWEST, HIGHEST = 15_000, 32_000
 HOST = "127.0.0.1"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from harness.brokers.interface import BrokerError
+from rebalance_lab.harness.brokers.interface import BrokerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

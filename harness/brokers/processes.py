@@ -21,8 +21,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.brokers.interface import BrokerError
-from harness.brokers.logs import last_words
+from rebalance_lab.harness.brokers.interface import BrokerError
+from rebalance_lab.harness.brokers.logs import last_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

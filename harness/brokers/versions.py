@@ -7,7 +7,7 @@ joins image and version into a tag, so that a local image (local_image.py) only 
 import os
 import re
 
-from harness.brokers.interface import BrokerError
+from rebalance_lab.harness.brokers.interface import BrokerError
 
 KAFKA_VERSION = "4.3.1"
 KAFKA_IMAGE = "apache/kafka"

@@ -12,8 +12,8 @@ Reading order:
   snapshot.py       the JSON contract's group
 """
 
-from harness.groups.model import GroupDescription, GroupError
-from harness.groups.reading import describe
-from harness.groups.snapshot import snapshot
+from rebalance_lab.harness.groups.model import GroupDescription, GroupError
+from rebalance_lab.harness.groups.reading import describe
+from rebalance_lab.harness.groups.snapshot import snapshot
 
 __all__ = ["GroupDescription", "GroupError", "describe", "snapshot"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.groups.model import GroupError
+from rebalance_lab.harness.groups.model import GroupError
 
 OURS = ("bootstrap.servers", "log_level")
 

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from harness.groups.lag_status import Offsets, lag_status
-from harness.groups.model import GroupDescription, GroupError, LiveMember, LivePartition, LiveTopic
-from harness.groups.subscriptions import Subscription, classic_subscriptions, consumer_subscriptions
+from rebalance_lab.harness.groups.lag_status import Offsets, lag_status
+from rebalance_lab.harness.groups.model import GroupDescription, GroupError, LiveMember, LivePartition, LiveTopic
+from rebalance_lab.harness.groups.subscriptions import Subscription, classic_subscriptions, consumer_subscriptions
 
 TopicPartition: TypeAlias = tuple[str, int]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from assignors.strategies import BUILT_IN
-from harness.groups.model import GroupDescription, LiveMember
+from rebalance_lab.assignors.strategies import BUILT_IN
+from rebalance_lab.harness.groups.model import GroupDescription, LiveMember
 
 LOADS = ("rate", "lag", "none")
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from protocol_v1.consumer_protocol import decode_subscription
-from protocol_v1.errors import MalformedBytes
-from protocol_v2.regex import compile_regex
+from rebalance_lab.protocol_v1.consumer_protocol import decode_subscription
+from rebalance_lab.protocol_v1.errors import MalformedBytes
+from rebalance_lab.protocol_v2.regex import compile_regex
 
 CONSUMER_GROUP_DESCRIBE = 69
 
@@ -41,7 +41,7 @@ def classic_subscriptions(admin: Any, group: str, timeout_s: float) -> Mapping[s
 
 
 def consumer_subscriptions(bootstrap: str, group: str, timeout_s: float) -> Mapping[str, Subscription] | None:
-    from harness.wire.addresses import WireError
+    from rebalance_lab.harness.wire.addresses import WireError
 
     try:
         return asyncio.run(asyncio.wait_for(_ask(bootstrap, group, timeout_s), timeout_s))
@@ -53,8 +53,8 @@ async def _ask(bootstrap: str, group: str, timeout_s: float) -> Mapping[str, Sub
     from kio.index import load_request_schema
     from kio.schema.errors import ErrorCode
 
-    from harness.wire.addresses import parse_bootstrap
-    from harness.wire.cluster import Cluster
+    from rebalance_lab.harness.wire.addresses import parse_bootstrap
+    from rebalance_lab.harness.wire.cluster import Cluster
 
     cluster = await Cluster.open(parse_bootstrap(bootstrap), timeout_s=timeout_s)
     try:

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from harness.sim.trace import Fact, offsets_by_topic
+from rebalance_lab.harness.sim.trace import Fact, offsets_by_topic
 
 STOP_WITHIN_S = 35.0
 
@@ -87,7 +87,7 @@ class Actor:
         self.failed = False
         self.killed_ms: int | None = None
         self.positions: dict[tuple[str, int], int] = {}
-        self.child = Child("harness.live.consumer", self.on_fact, self.on_end)
+        self.child = Child("rebalance_lab.harness.live.consumer", self.on_fact, self.on_end)
 
     async def start(self, setup: Mapping[str, Any]) -> None:
         await self.child.start(setup)

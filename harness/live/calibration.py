@@ -4,7 +4,7 @@ Kept       calibration.json beside this module: values, every sample, and where 
 Never      fitted to a scenario: all of them are simulated with the same values
 Start at   calibrated
 
-    python -m harness.live.calibration --provider jvm      measures on this machine and prints the file
+    python -m rebalance_lab.harness.live.calibration --provider jvm      measures on this machine and prints the file
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from harness.brokers import Cluster, start
-from harness.live.settings import broker_config
-from harness.scenario.model import MemberSpec, Network, Rate, Scenario, Stop, TopicSpec
-from harness.sim.world import Constants
+from rebalance_lab.harness.brokers import Cluster, start
+from rebalance_lab.harness.live.settings import broker_config
+from rebalance_lab.harness.scenario.model import MemberSpec, Network, Rate, Scenario, Stop, TopicSpec
+from rebalance_lab.harness.sim.world import Constants
 
 FILE = Path(__file__).with_name("calibration.json")
 ROUNDS = 12
@@ -62,7 +62,7 @@ def measure(cluster: Cluster) -> dict[str, Any]:
             "heartbeat later than its interval": late,
         },
         "provenance": {
-            "command": "python -m harness.live.calibration",
+            "command": "python -m rebalance_lab.harness.live.calibration",
             "provider": cluster.provider,
             "kafka": cluster.kafka_version,
             "confluent-kafka": version("confluent-kafka"),
@@ -76,7 +76,7 @@ def measure(cluster: Cluster) -> dict[str, Any]:
 
 async def start_times(cluster: Cluster) -> list[float]:
     """From the start of a process to its first assignment in an empty group."""
-    from harness.live.world import LiveWorld
+    from rebalance_lab.harness.live.world import LiveWorld
 
     topic = TopicSpec(name="orders", partitions=1, rate=Rate(((0, 1.0),)))
     member = MemberSpec(name="consumer", topics=("orders",))

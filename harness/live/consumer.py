@@ -4,7 +4,7 @@ Given      one line of JSON on standard input (Setup), then commands: {"slow": 3
 Tells      facts as in harness/sim/trace.py, and `processed`: which offsets of which partitions it has worked through
 Ends       on SIGTERM, or when its parent is gone, after the batch, by closing; a fatal error ends it with exit code 1
 
-    python -m harness.live.consumer < setup.json
+    python -m rebalance_lab.harness.live.consumer < setup.json
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 
-from harness.scenario.model import (
+from rebalance_lab.harness.scenario.model import (
     AddPartitions,
     Crash,
     CreateTopic,
@@ -21,9 +21,9 @@ from harness.scenario.model import (
     RollingRestart,
     Scenario,
 )
-from harness.scenario.strategy_lists import parse_strategies
-from harness.sim.parts import options
-from protocol_v1.member_config import MemberConfig
+from rebalance_lab.harness.scenario.strategy_lists import parse_strategies
+from rebalance_lab.harness.sim.parts import options
+from rebalance_lab.protocol_v1.member_config import MemberConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

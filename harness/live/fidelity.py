@@ -15,15 +15,15 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from harness.brokers import Cluster
-from harness.intervals import median
-from harness.live.calibration import calibrated
-from harness.live.explanations import Case, explanation
-from harness.live.run import LiveRun, live_run
-from harness.live.settings import check_live
-from harness.scenario.model import Scenario
-from harness.sim.costs import Row, costs
-from harness.sim.run import simulate
+from rebalance_lab.harness.brokers import Cluster
+from rebalance_lab.harness.intervals import median
+from rebalance_lab.harness.live.calibration import calibrated
+from rebalance_lab.harness.live.explanations import Case, explanation
+from rebalance_lab.harness.live.run import LiveRun, live_run
+from rebalance_lab.harness.live.settings import check_live
+from rebalance_lab.harness.scenario.model import Scenario
+from rebalance_lab.harness.sim.costs import Row, costs
+from rebalance_lab.harness.sim.run import simulate
 
 TOLERANCE = 0.15
 ANY_MOMENT_MS = 5_000

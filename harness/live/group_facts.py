@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.offsets_topic.reading import Written
-from harness.sim.trace import Fact
+from rebalance_lab.harness.offsets_topic.reading import Written
+from rebalance_lab.harness.sim.trace import Fact
 
 STABLE = 0
 """The state of a ConsumerGroupCurrentMemberAssignment that has nothing to revoke and nothing to wait for."""

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from harness.sim.trace import Fact, flat
-from harness.sim.world import SAMPLES
+from rebalance_lab.harness.sim.trace import Fact, flat
+from rebalance_lab.harness.sim.world import SAMPLES
 
 Written: TypeAlias = Mapping[str, Sequence[int]]
 """Records in each partition, of the topics that exist."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from harness.sim.trace import Fact
+from rebalance_lab.harness.sim.trace import Fact
 
 Place: TypeAlias = tuple[str, int]
 

@@ -5,7 +5,7 @@ Tells      how many records each partition has, every REPORT_S: {"t": ..., "writ
 Exact      idempotent and acknowledged by all replicas: a record's number is its offset, until a broker dies and a
            record has to be written again
 
-    python -m harness.live.producer < setup.json
+    python -m rebalance_lab.harness.live.producer < setup.json
 """
 
 from __future__ import annotations

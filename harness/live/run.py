@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
-from harness.brokers import Cluster
-from harness.live.group_facts import group_facts
-from harness.live.lag import lag_facts
-from harness.live.oracle import Verdict, judge
-from harness.live.settings import check_live
-from harness.live.world import LiveWorld
-from harness.offsets_topic.reading import read_offsets_topic
-from harness.scenario.model import Scenario
-from harness.sim.costs import Costs, costs
-from harness.sim.trace import Fact
+from rebalance_lab.harness.brokers import Cluster
+from rebalance_lab.harness.live.group_facts import group_facts
+from rebalance_lab.harness.live.lag import lag_facts
+from rebalance_lab.harness.live.oracle import Verdict, judge
+from rebalance_lab.harness.live.settings import check_live
+from rebalance_lab.harness.live.world import LiveWorld
+from rebalance_lab.harness.offsets_topic.reading import read_offsets_topic
+from rebalance_lab.harness.scenario.model import Scenario
+from rebalance_lab.harness.sim.costs import Costs, costs
+from rebalance_lab.harness.sim.trace import Fact
 
 KEPT_OUT = ("processed", "durable", "written again", "broken")
 """Facts for the oracle; a trace has the others."""

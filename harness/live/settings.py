@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assignors.json_contract import ContractError
-from harness.brokers import BrokerConfig
-from harness.scenario.instances import InstanceIds
-from harness.scenario.model import FailOver, Isolate, MemberSpec, RollingRestart, Scenario
-from harness.scenario.strategy_lists import parse_strategies
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.brokers import BrokerConfig
+from rebalance_lab.harness.scenario.instances import InstanceIds
+from rebalance_lab.harness.scenario.model import FailOver, Isolate, MemberSpec, RollingRestart, Scenario
+from rebalance_lab.harness.scenario.strategy_lists import parse_strategies
 
 CLASSIC = ("range", "roundrobin", "cooperative-sticky")
 """The classic assignors that librdkafka has."""

@@ -14,20 +14,20 @@ from dataclasses import asdict
 from random import Random
 from typing import Any
 
-from assignors.model import Topic
-from harness.brokers import Cluster
-from harness.live.actors import Actor, Child
-from harness.live.lag import Progress
-from harness.live.settings import client_settings, is_incremental
-from harness.scenario.model import MemberSpec, Scenario, TopicSpec
-from harness.sim.catalogue import rate_at
-from harness.sim.lifecycle import Lasting, start_now
-from harness.sim.parts import options
-from harness.sim.places import Places
-from harness.sim.timeline import schedule
-from harness.sim.trace import Fact, Trace, by_topic
-from harness.sim.wishes import Wishes
-from harness.sim.world import Constants
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.harness.brokers import Cluster
+from rebalance_lab.harness.live.actors import Actor, Child
+from rebalance_lab.harness.live.lag import Progress
+from rebalance_lab.harness.live.settings import client_settings, is_incremental
+from rebalance_lab.harness.scenario.model import MemberSpec, Scenario, TopicSpec
+from rebalance_lab.harness.sim.catalogue import rate_at
+from rebalance_lab.harness.sim.lifecycle import Lasting, start_now
+from rebalance_lab.harness.sim.parts import options
+from rebalance_lab.harness.sim.places import Places
+from rebalance_lab.harness.sim.timeline import schedule
+from rebalance_lab.harness.sim.trace import Fact, Trace, by_topic
+from rebalance_lab.harness.sim.wishes import Wishes
+from rebalance_lab.harness.sim.world import Constants
 
 ADMIN_S = 30.0
 PATIENCE_S = 60.0
@@ -79,7 +79,7 @@ class LiveWorld:
         self.tasks: set[asyncio.Task[Any]] = set()
         self.over = False
         self.one_broker_down = asyncio.Lock()
-        self.producer = Child("harness.live.producer", self.on_written, lambda: None)
+        self.producer = Child("rebalance_lab.harness.live.producer", self.on_written, lambda: None)
 
     # The run
 

@@ -12,8 +12,8 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-from harness.offsets_topic.schemas import KINDS, Field, ListOf, Struct, Type
-from protocol_v1.errors import MalformedBytes
+from rebalance_lab.harness.offsets_topic.schemas import KINDS, Field, ListOf, Struct, Type
+from rebalance_lab.protocol_v1.errors import MalformedBytes
 
 NUMBERS = {"int8": struct.Struct(">b"), "int32": struct.Struct(">i"), "int64": struct.Struct(">q")}
 INT16 = struct.Struct(">h")

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.groups.model import GroupError
-from harness.offsets_topic.decoding import GroupRecord, decode_record
+from rebalance_lab.harness.groups.model import GroupError
+from rebalance_lab.harness.offsets_topic.decoding import GroupRecord, decode_record
 
 TOPIC = "__consumer_offsets"
 READER = "rebalance-lab-reader"

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assignors.json_contract import ContractError
-from harness.compare import Comparison, Ranked
-from harness.intervals import CONFIDENCE, Interval, confidence_of
-from harness.recommend.cautions import cautions
-from harness.recommend.migration import Step, migration
-from harness.recommend.properties import Properties, properties
-from harness.scenario.strategy_lists import normal_strategy
-from harness.words import WORDS, number
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.compare import Comparison, Ranked
+from rebalance_lab.harness.intervals import CONFIDENCE, Interval, confidence_of
+from rebalance_lab.harness.recommend.cautions import cautions
+from rebalance_lab.harness.recommend.migration import Step, migration
+from rebalance_lab.harness.recommend.properties import Properties, properties
+from rebalance_lab.harness.scenario.strategy_lists import normal_strategy
+from rebalance_lab.harness.words import WORDS, number
 
 WORTH = 0.05
 """A difference below a twentieth of the cost is not worth a migration, however certain it is."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 
-from assignors.strategies import Strategy
-from harness.compare import Comparison
-from harness.recommend.client_settings import settings_of, static_members
-from harness.recommend.migration import COOPERATIVE
-from harness.recommend.properties import CLASSIC_ONLY
-from harness.scenario.model import DeleteTopic, RollingRestart, Scenario, Slow
-from harness.scenario.strategy_lists import parse_strategies
-from harness.scenario.to_group import largest_group
-from harness.sim.parts import options
-from harness.units import duration_text
+from rebalance_lab.assignors.strategies import Strategy
+from rebalance_lab.harness.compare import Comparison
+from rebalance_lab.harness.recommend.client_settings import settings_of, static_members
+from rebalance_lab.harness.recommend.migration import COOPERATIVE
+from rebalance_lab.harness.recommend.properties import CLASSIC_ONLY
+from rebalance_lab.harness.scenario.model import DeleteTopic, RollingRestart, Scenario, Slow
+from rebalance_lab.harness.scenario.strategy_lists import parse_strategies
+from rebalance_lab.harness.scenario.to_group import largest_group
+from rebalance_lab.harness.sim.parts import options
+from rebalance_lab.harness.units import duration_text
 
 CONSUMER_SESSION_MS = 45_000
 
@@ -128,7 +128,7 @@ def consumer_cautions(scenario: Scenario) -> Iterator[str]:
 
 def fetch_session_caution(scenario: Scenario, brokers: int, strategy: str) -> str | None:
     """Whether the brokers' fetch session slots suffice for this group alone, with all that its life brings."""
-    from harness.fetch_sessions import predict, warning
+    from rebalance_lab.harness.fetch_sessions import predict, warning
 
     first = parse_strategies(strategy)[0]
     prediction = predict(

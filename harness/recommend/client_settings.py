@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.scenario.model import MemberSpec, Scenario
+from rebalance_lab.harness.scenario.model import MemberSpec, Scenario
 
 MOST_NAMES = 3
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from assignors.json_contract import ContractError
+from rebalance_lab.assignors.json_contract import ContractError
 
 FORMAT = "rebalance-lab decision table 1"
 

@@ -14,10 +14,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from harness.recommend.decision_table import Cell, DecisionTable
-from harness.recommend.features import Features, features_of
-from harness.scenario.model import Scenario
-from harness.words import number
+from rebalance_lab.harness.recommend.decision_table import Cell, DecisionTable
+from rebalance_lab.harness.recommend.features import Features, features_of
+from rebalance_lab.harness.scenario.model import Scenario
+from rebalance_lab.harness.words import number
 
 NEAREST = 3
 EDGE = 1.5

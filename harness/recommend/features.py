@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from statistics import median
 
-from harness.recommend.client_settings import shared
-from harness.scenario.model import Crash, Event, Restart, RollingRestart, Scale, Scenario, Start, Stop
-from harness.scenario.timeline import late_starters
-from protocol_v1.member_config import MemberConfig
+from rebalance_lab.harness.recommend.client_settings import shared
+from rebalance_lab.harness.scenario.model import Crash, Event, Restart, RollingRestart, Scale, Scenario, Start, Stop
+from rebalance_lab.harness.scenario.timeline import late_starters
+from rebalance_lab.protocol_v1.member_config import MemberConfig
 
 SESSION = "session.timeout.ms"
 TOLD = (Start, Stop, Crash, Restart, RollingRestart, Scale)

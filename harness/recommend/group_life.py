@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assignors.json_contract import ContractError, at
-from assignors.model import Group
-from harness.scenario.from_group import scenario_of_group
-from harness.scenario.model import Crash, Event, RollingRestart, Scenario, Start
+from rebalance_lab.assignors.json_contract import ContractError, at
+from rebalance_lab.assignors.model import Group
+from rebalance_lab.harness.scenario.from_group import scenario_of_group
+from rebalance_lab.harness.scenario.model import Crash, Event, RollingRestart, Scenario, Start
 
 MINUTE_MS = 60_000
 DEPLOY_AT_MS = 2 * MINUTE_MS

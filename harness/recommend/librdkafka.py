@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from assignors.json_contract import INT32_MAX
-from protocol_v1.member_config import MemberConfig
+from rebalance_lab.assignors.json_contract import INT32_MAX
+from rebalance_lab.protocol_v1.member_config import MemberConfig
 
 IN_LIBRDKAFKA = ("range", "roundrobin", "cooperative-sticky")
 JAVA_ONLY = ("max.poll.records",)

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assignors.strategies import Strategy
-from harness.recommend.librdkafka import IN_LIBRDKAFKA
-from harness.recommend.properties import CLASS_OF, POLICY
-from harness.scenario.model import Scenario
-from harness.scenario.strategy_lists import parse_strategies
+from rebalance_lab.assignors.strategies import Strategy
+from rebalance_lab.harness.recommend.librdkafka import IN_LIBRDKAFKA
+from rebalance_lab.harness.recommend.properties import CLASS_OF, POLICY
+from rebalance_lab.harness.scenario.model import Scenario
+from rebalance_lab.harness.scenario.strategy_lists import parse_strategies
 
 USUAL_POLICY = "bidirectional"
 COOPERATIVE = ("cooperative-sticky", "load-aware")

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assignors.strategies import Strategy
-from harness.recommend.client_settings import as_text, listed, shared, static_members, who_differs
-from harness.recommend.librdkafka import IN_LIBRDKAFKA, for_librdkafka
-from harness.scenario.model import Scenario
-from harness.scenario.strategy_lists import JAVA_CLASSES, parse_strategies
-from protocol_v1 import config as v1
-from protocol_v2 import config as v2
+from rebalance_lab.assignors.strategies import Strategy
+from rebalance_lab.harness.recommend.client_settings import as_text, listed, shared, static_members, who_differs
+from rebalance_lab.harness.recommend.librdkafka import IN_LIBRDKAFKA, for_librdkafka
+from rebalance_lab.harness.scenario.model import Scenario
+from rebalance_lab.harness.scenario.strategy_lists import JAVA_CLASSES, parse_strategies
+from rebalance_lab.protocol_v1 import config as v1
+from rebalance_lab.protocol_v2 import config as v2
 
 JAVA_PACKAGE = "org.apache.kafka.clients.consumer"
 CLASS_OF = {name: f"{JAVA_PACKAGE}.{java}" for java, name in JAVA_CLASSES.items()}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from html import escape
 
-from harness.recommend.advice import Advice
-from harness.recommend.properties import as_lines
+from rebalance_lab.harness.recommend.advice import Advice
+from rebalance_lab.harness.recommend.properties import as_lines
 
 
 def advice_html(advice: Advice, sure: str, notes: Iterable[str] = ()) -> str:

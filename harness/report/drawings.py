@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.runs import Watched, watched_run
-from harness.scenario.model import Scenario
-from harness.timelines import Span, Timelines, timelines
+from rebalance_lab.harness.runs import Watched, watched_run
+from rebalance_lab.harness.scenario.model import Scenario
+from rebalance_lab.harness.timelines import Span, Timelines, timelines
 
 MOST_MEMBERS = 60
 """Lanes that one can still tell apart; of more, those are drawn whose partitions changed most often."""

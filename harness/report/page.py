@@ -15,15 +15,15 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from harness.compare import Comparison
-from harness.intervals import confidence_of
-from harness.report.drawings import drawing
-from harness.report.tables import costs_table, events_lists, legend, ranking_table, trouble_list
-from harness.runs import Progress, spread
-from harness.scenario.writing import scenario_json
-from harness.units import duration_text
-from harness.weights import DEFAULT, weights_text
-from harness.words import WORDS, number
+from rebalance_lab.harness.compare import Comparison
+from rebalance_lab.harness.intervals import confidence_of
+from rebalance_lab.harness.report.drawings import drawing
+from rebalance_lab.harness.report.tables import costs_table, events_lists, legend, ranking_table, trouble_list
+from rebalance_lab.harness.runs import Progress, spread
+from rebalance_lab.harness.scenario.writing import scenario_json
+from rebalance_lab.harness.units import duration_text
+from rebalance_lab.harness.weights import DEFAULT, weights_text
+from rebalance_lab.harness.words import WORDS, number
 
 SCRIPTS = ("runs.js", "draw.js", "page.js")
 """In this order, as one script: what is known, how it is drawn, what one can do with it."""
@@ -41,7 +41,7 @@ def report_page(
     pairs = [(strategy, comparison.typical_seed) for strategy in best_first]
     drawings = spread(drawing, comparison.scenario, pairs, jobs=jobs, progress=progress)
     scenario = comparison.scenario
-    folder = files("harness.report")
+    folder = files("rebalance_lab.harness.report")
     return Template((folder / "page.html").read_text("utf-8")).substitute(
         title=escape(f"{scenario.name}: strategies compared"),
         name=escape(scenario.name),

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from harness.compare import Comparison, Ranked
-from harness.intervals import Interval
-from harness.weights import DEFAULT
-from harness.words import WORDS, number
+from rebalance_lab.harness.compare import Comparison, Ranked
+from rebalance_lab.harness.intervals import Interval
+from rebalance_lab.harness.weights import DEFAULT
+from rebalance_lab.harness.words import WORDS, number
 
 SHOWN = ("unowned_s", "unowned_longest_s", "behind_s", "moved", "read_twice", "rebalances")
 """The figures beside the bars; the table further down has all."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from assignors.json_contract import ContractError, at
-from harness.scenario.forms import MAX_MEMBERS
-from harness.scenario.model import (
+from rebalance_lab.assignors.json_contract import ContractError, at
+from rebalance_lab.harness.scenario.forms import MAX_MEMBERS
+from rebalance_lab.harness.scenario.model import (
     AddPartitions,
     Autoscale,
     CreateTopic,
@@ -29,14 +29,14 @@ from harness.scenario.model import (
     Start,
     TopicSpec,
 )
-from harness.scenario.settings import LEAST_SESSION, MOST_SESSION
-from harness.scenario.timeline import kind_of, late_starters
-from harness.scenario.topic_form import MAX_PARTITIONS
-from harness.units import duration_text, quoted
-from protocol_v1.config import CoordinatorConfig
-from protocol_v1.member_config import MemberConfig
-from protocol_v2.regex import compile_regex
-from protocol_v2.regex_program import BadRegex
+from rebalance_lab.harness.scenario.settings import LEAST_SESSION, MOST_SESSION
+from rebalance_lab.harness.scenario.timeline import kind_of, late_starters
+from rebalance_lab.harness.scenario.topic_form import MAX_PARTITIONS
+from rebalance_lab.harness.units import duration_text, quoted
+from rebalance_lab.protocol_v1.config import CoordinatorConfig
+from rebalance_lab.protocol_v1.member_config import MemberConfig
+from rebalance_lab.protocol_v2.regex import compile_regex
+from rebalance_lab.protocol_v2.regex_program import BadRegex
 
 HEARTBEAT, SESSION = "heartbeat.interval.ms", "session.timeout.ms"
 PLAIN = re.compile(r"[\w.~-]{1,80}")

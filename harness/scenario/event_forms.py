@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from harness.scenario.form import (
+from rebalance_lab.harness.scenario.form import (
     Duration,
     Form,
     LongDuration,
@@ -19,8 +19,8 @@ from harness.scenario.form import (
     complaint,
     words,
 )
-from harness.scenario.topic_form import CreateTopicForm
-from harness.scenario.value_schemas import SOME_DIGIT, given, needs, one_of, text
+from rebalance_lab.harness.scenario.topic_form import CreateTopicForm
+from rebalance_lab.harness.scenario.value_schemas import SOME_DIGIT, given, needs, one_of, text
 
 
 class MembersForm(Form):

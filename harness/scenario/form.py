@@ -15,10 +15,10 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
-from assignors.json_contract import ContractError
-from harness.scenario import value_schemas as schemas
-from harness.scenario.strategy_lists import normal_strategy
-from harness.units import duration_ms, fine_ms, probability, quoted, rate_per_second
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.scenario import value_schemas as schemas
+from rebalance_lab.harness.scenario.strategy_lists import normal_strategy
+from rebalance_lab.harness.units import duration_ms, fine_ms, probability, quoted, rate_per_second
 
 ONE_LINE = re.compile(f"[^{schemas.CONTROL}]+")
 TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from harness.scenario.event_forms import EventForm
-from harness.scenario.form import (
+from rebalance_lab.harness.scenario.event_forms import EventForm
+from rebalance_lab.harness.scenario.form import (
     Chance,
     Duration,
     FineDuration,
@@ -23,9 +23,18 @@ from harness.scenario.form import (
     topic_name,
     words,
 )
-from harness.scenario.settings import BROKER, CLIENT, ONE_MEMBER, WHOLE_GROUP, settings_schema
-from harness.scenario.topic_form import TopicForm
-from harness.scenario.value_schemas import MEMBER_NAME, NAME, TOPIC_NAME, given, needs, not_both, one_of, text
+from rebalance_lab.harness.scenario.settings import BROKER, CLIENT, ONE_MEMBER, WHOLE_GROUP, settings_schema
+from rebalance_lab.harness.scenario.topic_form import TopicForm
+from rebalance_lab.harness.scenario.value_schemas import (
+    MEMBER_NAME,
+    NAME,
+    TOPIC_NAME,
+    given,
+    needs,
+    not_both,
+    one_of,
+    text,
+)
 
 MAX_MEMBERS = 20_000
 MAX_EVENTS = 100_000

@@ -5,7 +5,7 @@ Start at   InstanceIds.of
 
 from __future__ import annotations
 
-from harness.scenario.model import MemberSpec, Scenario
+from rebalance_lab.harness.scenario.model import MemberSpec, Scenario
 
 
 class InstanceIds:

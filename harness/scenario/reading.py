@@ -15,16 +15,16 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from assignors.json_contract import LONGEST_KEY, ContractError, at
-from harness.scenario.checks import EventPaths, Paths, check_scenario, told
-from harness.scenario.documents import MAX_BYTES, decode_document
-from harness.scenario.events import read_event
-from harness.scenario.forms import MAX_MEMBERS, MemberForm, ScenarioForm
-from harness.scenario.model import Callbacks, Event, MemberSpec, Network, Poison, Scenario
-from harness.scenario.settings import broker_settings, client_settings
-from harness.scenario.strategy_lists import STRATEGY_SETTINGS, agreed_strategy
-from harness.scenario.topics import read_topic
-from harness.units import quoted
+from rebalance_lab.assignors.json_contract import LONGEST_KEY, ContractError, at
+from rebalance_lab.harness.scenario.checks import EventPaths, Paths, check_scenario, told
+from rebalance_lab.harness.scenario.documents import MAX_BYTES, decode_document
+from rebalance_lab.harness.scenario.events import read_event
+from rebalance_lab.harness.scenario.forms import MAX_MEMBERS, MemberForm, ScenarioForm
+from rebalance_lab.harness.scenario.model import Callbacks, Event, MemberSpec, Network, Poison, Scenario
+from rebalance_lab.harness.scenario.settings import broker_settings, client_settings
+from rebalance_lab.harness.scenario.strategy_lists import STRATEGY_SETTINGS, agreed_strategy
+from rebalance_lab.harness.scenario.topics import read_topic
+from rebalance_lab.harness.units import quoted
 
 METADATA_MAX_AGE = "metadata.max.age.ms"
 INSTANCE_ID = "group.instance.id"

@@ -3,7 +3,7 @@
 A YAML file that begins with `# yaml-language-server: $schema=schema.json` is checked while it is written. The schema
 says what may stand where; what only the whole can tell (a member that never starts) is for parse_scenario.
 
-    python -m harness.scenario.schema        # writes the published file anew
+    python -m rebalance_lab.harness.scenario.schema        # writes the published file anew
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from harness.scenario.event_forms import KINDS, alias
-from harness.scenario.forms import ScenarioForm
-from harness.scenario.value_schemas import given
+from rebalance_lab.harness.scenario.event_forms import KINDS, alias
+from rebalance_lab.harness.scenario.forms import ScenarioForm
+from rebalance_lab.harness.scenario.value_schemas import given
 
-PUBLISHED = Path(__file__).parents[2] / "examples" / "scenarios" / "schema.json"
+PUBLISHED = Path(__file__).resolve().parents[2] / "examples" / "scenarios" / "schema.json"
 
 
 def scenario_schema() -> dict[str, Any]:

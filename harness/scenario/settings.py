@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from assignors.json_contract import INT32_MAX, ContractError, at, expect_object, shown
-from assignors.strategies import PROTOCOLS
-from harness.scenario import value_schemas as schemas
-from harness.units import setting_ms
-from protocol_v1 import config as v1
-from protocol_v2 import config as v2
+from rebalance_lab.assignors.json_contract import INT32_MAX, ContractError, at, expect_object, shown
+from rebalance_lab.assignors.strategies import PROTOCOLS
+from rebalance_lab.harness.scenario import value_schemas as schemas
+from rebalance_lab.harness.units import setting_ms
+from rebalance_lab.protocol_v1 import config as v1
+from rebalance_lab.protocol_v2 import config as v2
 
 CLIENT: Mapping[str, str] = {
     "session.timeout.ms": "ms+",

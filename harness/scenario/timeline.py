@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from harness.scenario.model import Crash, Event, Start, Stop
+from rebalance_lab.harness.scenario.model import Crash, Event, Start, Stop
 
 NUMBERED = re.compile(r"(.+)-(?:0|[1-9][0-9]*)")
 """From 0 as in a StatefulSet, or from 1."""

@@ -7,10 +7,18 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import count, islice
 
-from assignors.model import Group, Member, Topic
-from harness.scenario.model import AddPartitions, Autoscale, CreateTopic, MemberSpec, Scale, Scenario, TopicSpec
-from harness.scenario.timeline import kind_of, late_starters
-from protocol_v2.regex import compile_regex
+from rebalance_lab.assignors.model import Group, Member, Topic
+from rebalance_lab.harness.scenario.model import (
+    AddPartitions,
+    Autoscale,
+    CreateTopic,
+    MemberSpec,
+    Scale,
+    Scenario,
+    TopicSpec,
+)
+from rebalance_lab.harness.scenario.timeline import kind_of, late_starters
+from rebalance_lab.protocol_v2.regex import compile_regex
 
 
 def group_of(scenario: Scenario) -> Group:

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from harness.scenario import value_schemas as schemas
-from harness.scenario.form import (
+from rebalance_lab.harness.scenario import value_schemas as schemas
+from rebalance_lab.harness.scenario.form import (
     Duration,
     Form,
     LongDuration,
@@ -19,8 +19,8 @@ from harness.scenario.form import (
     complaint,
     words,
 )
-from harness.scenario.value_schemas import given, needs
-from harness.units import quoted, rate_per_second
+from rebalance_lab.harness.scenario.value_schemas import given, needs
+from rebalance_lab.harness.units import quoted, rate_per_second
 
 MAX_PARTITIONS = 2_000_000
 ZIPF = re.compile(schemas.ZIPF)

@@ -6,9 +6,9 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from assignors.json_contract import ContractError, at
-from harness.scenario.model import Rate, TopicSpec
-from harness.scenario.topic_form import BurstForm, DailyForm, RateForm, StepForm, TopicForm
+from rebalance_lab.assignors.json_contract import ContractError, at
+from rebalance_lab.harness.scenario.model import Rate, TopicSpec
+from rebalance_lab.harness.scenario.topic_form import BurstForm, DailyForm, RateForm, StepForm, TopicForm
 
 DAY_MS = 86_400_000
 STEPS_OF_A_CURVE = 48

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assignors.json_contract import INT32_MAX
+from rebalance_lab.assignors.json_contract import INT32_MAX
 
 Schema = dict[str, Any]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.scenario.events import event_json
-from harness.scenario.model import Callbacks, MemberSpec, Network, Rate, Scenario, TopicSpec
-from harness.units import duration_text, fine_text, rate_text
+from rebalance_lab.harness.scenario.events import event_json
+from rebalance_lab.harness.scenario.model import Callbacks, MemberSpec, Network, Rate, Scenario, TopicSpec
+from rebalance_lab.harness.units import duration_text, fine_text, rate_text
 
 METADATA_MAX_AGE_MS = 300_000
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from math import isqrt
 from typing import TYPE_CHECKING
 
-from harness.scenario.model import Poison
-from harness.sim.records import RECORD
-from protocol_v1.effects.member import TopicPartition
+from rebalance_lab.harness.scenario.model import Poison
+from rebalance_lab.harness.sim.records import RECORD
+from rebalance_lab.protocol_v1.effects.member import TopicPartition
 
 if TYPE_CHECKING:
-    from harness.sim.process import Process
+    from rebalance_lab.harness.sim.process import Process
 
 LOOK_AGAIN_MS = 1_000
 

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Protocol
 
-from harness.sim.kernel import Kernel, Timers
-from harness.sim.log import Log
-from harness.sim.parts import GROUP
-from harness.sim.sizes import request_bytes
-from harness.sim.trace import Trace
-from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, TimerKey
-from protocol_v1.effects.member import Offsets, TopicPartition
-from protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest, Request, Response
-from protocol_v1.records import OffsetCommit
+from rebalance_lab.harness.sim.kernel import Kernel, Timers
+from rebalance_lab.harness.sim.log import Log
+from rebalance_lab.harness.sim.parts import GROUP
+from rebalance_lab.harness.sim.sizes import request_bytes
+from rebalance_lab.harness.sim.trace import Trace
+from rebalance_lab.protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, TimerKey
+from rebalance_lab.protocol_v1.effects.member import Offsets, TopicPartition
+from rebalance_lab.protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest, Request, Response
+from rebalance_lab.protocol_v1.records import OffsetCommit
 
 
 class Coordinator(Protocol):

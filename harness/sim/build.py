@@ -12,33 +12,33 @@ from dataclasses import replace
 from random import Random
 from typing import Any, cast
 
-from assignors.interface import Assignor
-from assignors.model import Topic
-from assignors.server_range import ServerRangeAssignor
-from assignors.server_uniform import UniformAssignor
-from assignors.strategies import Strategy, load_named
-from harness.both_protocols import both_protocols
-from harness.scenario.instances import InstanceIds
-from harness.scenario.model import MemberSpec, RollingRestart, Scenario
-from harness.scenario.strategy_lists import load_all, load_strategies, parse_strategies
-from harness.sim.broker import Coordinator
-from harness.sim.parts import GROUP, Machine
-from harness.sim.world import Build
-from protocol_v1 import config as v1_config
-from protocol_v1.coordinator import Coordinator as ClassicCoordinator
-from protocol_v1.effects import TimerKey
-from protocol_v1.effects.member import TopicPartition
-from protocol_v1.group import ClassicGroup
-from protocol_v1.member import Member as ClassicMember
-from protocol_v1.member_config import MemberConfig as ClassicConfig
-from protocol_v1.records import OffsetCommit, apply_offset
-from protocol_v1.shard import session_key
-from protocol_v1.states import State
-from protocol_v2.group import ConsumerGroup
-from protocol_v2.member import Member as ConsumerMember
-from protocol_v2.member_config import MemberConfig as ConsumerConfig
-from protocol_v2.regex import compile_regex
-from protocol_v2.states import MemberState
+from rebalance_lab.assignors.interface import Assignor
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.assignors.server_range import ServerRangeAssignor
+from rebalance_lab.assignors.server_uniform import UniformAssignor
+from rebalance_lab.assignors.strategies import Strategy, load_named
+from rebalance_lab.harness.both_protocols import both_protocols
+from rebalance_lab.harness.scenario.instances import InstanceIds
+from rebalance_lab.harness.scenario.model import MemberSpec, RollingRestart, Scenario
+from rebalance_lab.harness.scenario.strategy_lists import load_all, load_strategies, parse_strategies
+from rebalance_lab.harness.sim.broker import Coordinator
+from rebalance_lab.harness.sim.parts import GROUP, Machine
+from rebalance_lab.harness.sim.world import Build
+from rebalance_lab.protocol_v1 import config as v1_config
+from rebalance_lab.protocol_v1.coordinator import Coordinator as ClassicCoordinator
+from rebalance_lab.protocol_v1.effects import TimerKey
+from rebalance_lab.protocol_v1.effects.member import TopicPartition
+from rebalance_lab.protocol_v1.group import ClassicGroup
+from rebalance_lab.protocol_v1.member import Member as ClassicMember
+from rebalance_lab.protocol_v1.member_config import MemberConfig as ClassicConfig
+from rebalance_lab.protocol_v1.records import OffsetCommit, apply_offset
+from rebalance_lab.protocol_v1.shard import session_key
+from rebalance_lab.protocol_v1.states import State
+from rebalance_lab.protocol_v2.group import ConsumerGroup
+from rebalance_lab.protocol_v2.member import Member as ConsumerMember
+from rebalance_lab.protocol_v2.member_config import MemberConfig as ConsumerConfig
+from rebalance_lab.protocol_v2.regex import compile_regex
+from rebalance_lab.protocol_v2.states import MemberState
 
 COMMIT_INTERVAL = "auto.commit.interval.ms"
 SHARED_SETTINGS = (

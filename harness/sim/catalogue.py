@@ -15,16 +15,16 @@ from itertools import count
 from random import Random
 from typing import TYPE_CHECKING
 
-from assignors.model import Topic
-from harness.scenario.model import Rate, TopicSpec
-from harness.sim.process import Process
-from harness.sim.records import Stream, per_ms
-from harness.sim.wishes import Wishes
-from protocol_v1.effects.member import MetadataChanged
-from protocol_v2.topics import numbered_id
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.harness.scenario.model import Rate, TopicSpec
+from rebalance_lab.harness.sim.process import Process
+from rebalance_lab.harness.sim.records import Stream, per_ms
+from rebalance_lab.harness.sim.wishes import Wishes
+from rebalance_lab.protocol_v1.effects.member import MetadataChanged
+from rebalance_lab.protocol_v2.topics import numbered_id
 
 if TYPE_CHECKING:
-    from harness.sim.world import World
+    from rebalance_lab.harness.sim.world import World
 
 FIRST_ID = (1 << 32) + 1
 """Of topic ids given here: coordinators number from one the topics that have none."""

@@ -18,11 +18,11 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
-from harness.sim.gaps import Gaps
-from harness.sim.lag_curve import LagCurve
-from harness.sim.read_ranges import ReadRanges
-from harness.sim.trace import Fact, flat
-from protocol_v1.effects.member import TopicPartition
+from rebalance_lab.harness.sim.gaps import Gaps
+from rebalance_lab.harness.sim.lag_curve import LagCurve
+from rebalance_lab.harness.sim.read_ranges import ReadRanges
+from rebalance_lab.harness.sim.trace import Fact, flat
+from rebalance_lab.protocol_v1.effects.member import TopicPartition
 
 Row: TypeAlias = dict[str, Any]
 

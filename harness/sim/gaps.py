@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.sim.start_up import StartUp
-from harness.sim.trace import Fact, flat
-from protocol_v1.effects.member import TopicPartition
+from rebalance_lab.harness.sim.start_up import StartUp
+from rebalance_lab.harness.sim.trace import Fact, flat
+from rebalance_lab.protocol_v1.effects.member import TopicPartition
 
 
 class Gaps:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from harness.sim.records import RECORD
-from protocol_v1.effects.member import Commit, Offsets, PollReturned, TopicPartition
+from rebalance_lab.harness.sim.records import RECORD
+from rebalance_lab.protocol_v1.effects.member import Commit, Offsets, PollReturned, TopicPartition
 
 if TYPE_CHECKING:
-    from harness.sim.process import Process
+    from rebalance_lab.harness.sim.process import Process
 
 
 @dataclass(slots=True, eq=False)

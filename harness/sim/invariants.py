@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness.sim.broken import Broken
-from harness.sim.trace import Fact, flat
-from protocol_v1.effects.member import TopicPartition
-from protocol_v2.states import Event
+from rebalance_lab.harness.sim.broken import Broken
+from rebalance_lab.harness.sim.trace import Fact, flat
+from rebalance_lab.protocol_v1.effects.member import TopicPartition
+from rebalance_lab.protocol_v2.states import Event
 
 __all__ = ["Broken", "Checker"]
 

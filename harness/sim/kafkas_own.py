@@ -7,9 +7,9 @@ Start at   kafkas_own
 
 from __future__ import annotations
 
-from assignors.interface import RebalanceProtocol, supported_protocols_of
-from assignors.strategies import load_assignor
-from harness.scenario.model import (
+from rebalance_lab.assignors.interface import RebalanceProtocol, supported_protocols_of
+from rebalance_lab.assignors.strategies import load_assignor
+from rebalance_lab.harness.scenario.model import (
     AddPartitions,
     CreateTopic,
     DeleteTopic,
@@ -22,8 +22,8 @@ from harness.scenario.model import (
     Slow,
     Start,
 )
-from harness.scenario.strategy_lists import parse_strategies
-from harness.sim.invariants import Broken
+from rebalance_lab.harness.scenario.strategy_lists import parse_strategies
+from rebalance_lab.harness.sim.invariants import Broken
 
 CLOSE_MS = 30_000
 """What close() may take."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
-from protocol_v1.effects import TimerKey
+from rebalance_lab.protocol_v1.effects import TimerKey
 
 Shift: TypeAlias = Callable[[TimerKey], int | None]
 """By how much a leap moves the timer of this key; None leaves it where it is."""

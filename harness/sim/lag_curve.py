@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.sim.trace import Fact
+from rebalance_lab.harness.sim.trace import Fact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from assignors.model import Topic
-from harness.scenario.model import Event, Isolate, MemberSpec, Pause, Scenario, Slow, TopicSpec
-from harness.sim.trace import Trace
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.harness.scenario.model import Event, Isolate, MemberSpec, Pause, Scenario, Slow, TopicSpec
+from rebalance_lab.harness.sim.trace import Trace
 
 if TYPE_CHECKING:
-    from harness.sim.places import Places
-    from harness.sim.wishes import Wishes
+    from rebalance_lab.harness.sim.places import Places
+    from rebalance_lab.harness.sim.wishes import Wishes
 
 GRACE_MS = 30_000
 """How long a process may take to close before it is killed, as Kubernetes does it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from protocol_v1.records import OffsetCommit, OffsetTombstone
+from rebalance_lab.protocol_v1.records import OffsetCommit, OffsetTombstone
 
 
 class Log:

@@ -13,16 +13,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from harness.sim.parts import up_to
-from harness.sim.process import Process
-from harness.sim.routine import committed_offsets
-from protocol_v1.effects.member import FindCoordinatorRequest, FindCoordinatorResponse, Responded, TopicPartition
-from protocol_v1.errors import Error
-from protocol_v1.member_commits import commit_topics
-from protocol_v1.messages import JoinGroupResponse, OffsetCommitRequest, Request, Response
+from rebalance_lab.harness.sim.parts import up_to
+from rebalance_lab.harness.sim.process import Process
+from rebalance_lab.harness.sim.routine import committed_offsets
+from rebalance_lab.protocol_v1.effects.member import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    Responded,
+    TopicPartition,
+)
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.member_commits import commit_topics
+from rebalance_lab.protocol_v1.messages import JoinGroupResponse, OffsetCommitRequest, Request, Response
 
 if TYPE_CHECKING:
-    from harness.sim.world import World
+    from rebalance_lab.harness.sim.world import World
 
 LOOK_AHEAD = 10_000
 """Messages, at the most: where hardly any is lost, the next one is far away."""

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol
 
-from harness.scenario.model import Callbacks, Poison
-from harness.sim.kernel import Kernel
-from harness.sim.records import Records
-from harness.sim.trace import Trace
-from protocol_v1.effects.member import MemberEffect, Offsets, Told, TopicPartition
-from protocol_v1.messages import Request
+from rebalance_lab.harness.scenario.model import Callbacks, Poison
+from rebalance_lab.harness.sim.kernel import Kernel
+from rebalance_lab.harness.sim.records import Records
+from rebalance_lab.harness.sim.trace import Trace
+from rebalance_lab.protocol_v1.effects.member import MemberEffect, Offsets, Told, TopicPartition
+from rebalance_lab.protocol_v1.messages import Request
 
 if TYPE_CHECKING:
-    from harness.sim.catalogue import Catalogue
-    from harness.sim.process import Process
+    from rebalance_lab.harness.sim.catalogue import Catalogue
+    from rebalance_lab.harness.sim.process import Process
 
 GROUP = "g"
 """There is one in a run."""

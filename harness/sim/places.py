@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
-from harness.scenario.timeline import kind_of
+from rebalance_lab.harness.scenario.timeline import kind_of
 
 
 class Places:

@@ -14,18 +14,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from assignors.model import Topic
-from harness.scenario.model import MemberSpec
-from harness.sim.batches import Batches
-from harness.sim.hand_commits import HandCommits
-from harness.sim.kernel import Timers
-from harness.sim.parts import GROUP, Application, Machine, World, up_to
-from harness.sim.reading import Reading
-from harness.sim.records import RECORD, Reader
-from harness.sim.routine import Routine, brings_nothing
-from harness.sim.trace import by_topic, offsets_by_topic
-from protocol_v1.effects import CancelTimer, SetTimer, TimerKey
-from protocol_v1.effects.member import (
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.harness.scenario.model import MemberSpec
+from rebalance_lab.harness.sim.batches import Batches
+from rebalance_lab.harness.sim.hand_commits import HandCommits
+from rebalance_lab.harness.sim.kernel import Timers
+from rebalance_lab.harness.sim.parts import GROUP, Application, Machine, World, up_to
+from rebalance_lab.harness.sim.reading import Reading
+from rebalance_lab.harness.sim.records import RECORD, Reader
+from rebalance_lab.harness.sim.routine import Routine, brings_nothing
+from rebalance_lab.harness.sim.trace import by_topic, offsets_by_topic
+from rebalance_lab.protocol_v1.effects import CancelTimer, SetTimer, TimerKey
+from rebalance_lab.protocol_v1.effects.member import (
     Call,
     Callback,
     CallbackDone,
@@ -52,9 +52,9 @@ from protocol_v1.effects.member import (
     TimerFired,
     Told,
 )
-from protocol_v1.member import TICK
-from protocol_v1.member_commits import commit_topics
-from protocol_v1.messages import OffsetCommitRequest, OffsetCommitResponse
+from rebalance_lab.protocol_v1.member import TICK
+from rebalance_lab.protocol_v1.member_commits import commit_topics
+from rebalance_lab.protocol_v1.messages import OffsetCommitRequest, OffsetCommitResponse
 
 
 @dataclass(slots=True, eq=False)

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from harness.sim.records import RECORD
-from harness.sim.trace import offsets_by_topic
-from protocol_v1.effects.member import Offsets, Poll, TopicPartition
+from rebalance_lab.harness.sim.records import RECORD
+from rebalance_lab.harness.sim.trace import offsets_by_topic
+from rebalance_lab.protocol_v1.effects.member import Offsets, Poll, TopicPartition
 
 if TYPE_CHECKING:
-    from harness.sim.process import Process
+    from rebalance_lab.harness.sim.process import Process
 
 
 @dataclass(slots=True, eq=False)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from protocol_v1.effects.member import TopicPartition
+from rebalance_lab.protocol_v1.effects.member import TopicPartition
 
 RECORD = 1_000_000_000_000
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from harness.sim.kernel import Shift
-from protocol_v1.effects import TimerKey
+from rebalance_lab.harness.sim.kernel import Shift
+from rebalance_lab.protocol_v1.effects import TimerKey
 
 if TYPE_CHECKING:
-    from harness.sim.process import Process
-    from harness.sim.world import World
+    from rebalance_lab.harness.sim.process import Process
+    from rebalance_lab.harness.sim.world import World
 
 DAY_MS = 86_400_000
 LOOK_AGAIN_MS = 1_000

@@ -5,8 +5,18 @@ Start at   on_rolling_restart
 
 from __future__ import annotations
 
-from harness.scenario.model import RollingRestart
-from harness.sim.lifecycle import World, all_present, end_it, everybody, is_up, present, running, take_down, tell
+from rebalance_lab.harness.scenario.model import RollingRestart
+from rebalance_lab.harness.sim.lifecycle import (
+    World,
+    all_present,
+    end_it,
+    everybody,
+    is_up,
+    present,
+    running,
+    take_down,
+    tell,
+)
 
 
 def on_rolling_restart(world: World, event: RollingRestart) -> None:

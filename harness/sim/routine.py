@@ -13,20 +13,20 @@ from dataclasses import dataclass, field, replace
 from math import isqrt
 from typing import TYPE_CHECKING
 
-from harness.sim.parts import GROUP
-from harness.sim.records import RECORD
-from protocol_v1.effects import TimerKey
-from protocol_v1.effects.member import FindCoordinatorRequest, Responded, TimerFired, Told, TopicPartition
-from protocol_v1.errors import Error
-from protocol_v1.member import TICK
-from protocol_v1.member import Member as ClassicMember
-from protocol_v1.member_commits import commit_topics
-from protocol_v1.messages import HeartbeatRequest, HeartbeatResponse, OffsetCommitRequest, Request
-from protocol_v2.member import OFFSETS
-from protocol_v2.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from rebalance_lab.harness.sim.parts import GROUP
+from rebalance_lab.harness.sim.records import RECORD
+from rebalance_lab.protocol_v1.effects import TimerKey
+from rebalance_lab.protocol_v1.effects.member import FindCoordinatorRequest, Responded, TimerFired, Told, TopicPartition
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.member import TICK
+from rebalance_lab.protocol_v1.member import Member as ClassicMember
+from rebalance_lab.protocol_v1.member_commits import commit_topics
+from rebalance_lab.protocol_v1.messages import HeartbeatRequest, HeartbeatResponse, OffsetCommitRequest, Request
+from rebalance_lab.protocol_v2.member import OFFSETS
+from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
 if TYPE_CHECKING:
-    from harness.sim.process import Process
+    from rebalance_lab.harness.sim.process import Process
 
 
 @dataclass(slots=True, eq=False)

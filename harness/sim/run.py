@@ -14,14 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from random import Random
 
-from harness.fetch_sessions import predict
-from harness.scenario.model import Scenario
-from harness.scenario.strategy_lists import parse_strategies
-from harness.scenario.to_group import group_of
-from harness.sim.build import Strategies
-from harness.sim.timeline import schedule
-from harness.sim.trace import Fact
-from harness.sim.world import Constants, World
+from rebalance_lab.harness.fetch_sessions import predict
+from rebalance_lab.harness.scenario.model import Scenario
+from rebalance_lab.harness.scenario.strategy_lists import parse_strategies
+from rebalance_lab.harness.scenario.to_group import group_of
+from rebalance_lab.harness.sim.build import Strategies
+from rebalance_lab.harness.sim.timeline import schedule
+from rebalance_lab.harness.sim.trace import Fact
+from rebalance_lab.harness.sim.world import Constants, World
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ Start at   on_scale, on_autoscale
 
 from __future__ import annotations
 
-from harness.scenario.model import Autoscale, Scale
-from harness.sim.lifecycle import World, end_it, present, running, start_new, tell
+from rebalance_lab.harness.scenario.model import Autoscale, Scale
+from rebalance_lab.harness.sim.lifecycle import World, end_it, present, running, start_new, tell
 
 
 def on_scale(world: World, event: Scale) -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 
-from protocol_v1.effects.member import TopicPartition
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.effects.member import TopicPartition
+from rebalance_lab.protocol_v1.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -20,7 +20,7 @@ from protocol_v1.messages import (
     Request,
     SyncGroupRequest,
 )
-from protocol_v2.messages import ConsumerGroupHeartbeatRequest
+from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest
 
 HEADER = 4 + 2 + 2 + 4 + 2 + 1
 """Length, api, version, correlation id, the client id's own length, no tags."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.sim.trace import Fact
+from rebalance_lab.harness.sim.trace import Fact
 
 LONGEST_MS = 300_000
 """The default of max.poll.interval.ms: so long a group may wait for one of its members."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harness.scenario.model import (
+from rebalance_lab.harness.scenario.model import (
     AddPartitions,
     Autoscale,
     Crash,
@@ -28,8 +28,8 @@ from harness.scenario.model import (
     Start,
     Stop,
 )
-from harness.scenario.timeline import late_starters
-from harness.sim.lifecycle import (
+from rebalance_lab.harness.scenario.timeline import late_starters
+from rebalance_lab.harness.sim.lifecycle import (
     Process,
     Trouble,
     World,
@@ -42,8 +42,8 @@ from harness.sim.lifecycle import (
     tell,
     to_each,
 )
-from harness.sim.rollouts import on_rolling_restart
-from harness.sim.scaling import on_autoscale, on_scale
+from rebalance_lab.harness.sim.rollouts import on_rolling_restart
+from rebalance_lab.harness.sim.scaling import on_autoscale, on_scale
 
 
 def schedule(world: World) -> None:

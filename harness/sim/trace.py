@@ -31,7 +31,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from protocol_v1.effects.member import TopicPartition
+from rebalance_lab.protocol_v1.effects.member import TopicPartition
 
 Fact: TypeAlias = dict[str, Any]
 """`t` is the time in milliseconds, `fact` the kind, and the rest is the kind's own."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from typing import TypeAlias
 
-from harness.sim.places import Places
-from protocol_v2.regex import compile_regex
+from rebalance_lab.harness.sim.places import Places
+from rebalance_lab.protocol_v2.regex import compile_regex
 
 Subscription: TypeAlias = tuple[frozenset[str], str | None]
 """The names, and the pattern."""

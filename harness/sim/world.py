@@ -14,28 +14,28 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from assignors.model import Topic
-from harness.scenario.model import Callbacks, DeleteTopic, MemberSpec, Poison, Scenario, TopicSpec
-from harness.sim.broker import Broker, Coordinator
-from harness.sim.catalogue import Catalogue
-from harness.sim.kernel import Kernel
-from harness.sim.lifecycle import Lasting, start_now
-from harness.sim.network import Wire
-from harness.sim.parts import GROUP, Machine, options
-from harness.sim.places import Places
-from harness.sim.process import Process
-from harness.sim.records import RECORD, Reader, Records
-from harness.sim.rest import Rest
-from harness.sim.sizes import offset_commit_bytes
-from harness.sim.trace import Fact, Trace, by_topic, offsets_by_topic
-from harness.sim.wishes import Wishes
-from protocol_v1.effects import TimerKey
-from protocol_v1.effects.member import TopicPartition
-from protocol_v1.member import POLL
-from protocol_v1.member import Member as ClassicMember
-from protocol_v1.messages import Request
-from protocol_v1.records import OffsetCommit
-from protocol_v2.config import CoordinatorConfig
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.harness.scenario.model import Callbacks, DeleteTopic, MemberSpec, Poison, Scenario, TopicSpec
+from rebalance_lab.harness.sim.broker import Broker, Coordinator
+from rebalance_lab.harness.sim.catalogue import Catalogue
+from rebalance_lab.harness.sim.kernel import Kernel
+from rebalance_lab.harness.sim.lifecycle import Lasting, start_now
+from rebalance_lab.harness.sim.network import Wire
+from rebalance_lab.harness.sim.parts import GROUP, Machine, options
+from rebalance_lab.harness.sim.places import Places
+from rebalance_lab.harness.sim.process import Process
+from rebalance_lab.harness.sim.records import RECORD, Reader, Records
+from rebalance_lab.harness.sim.rest import Rest
+from rebalance_lab.harness.sim.sizes import offset_commit_bytes
+from rebalance_lab.harness.sim.trace import Fact, Trace, by_topic, offsets_by_topic
+from rebalance_lab.harness.sim.wishes import Wishes
+from rebalance_lab.protocol_v1.effects import TimerKey
+from rebalance_lab.protocol_v1.effects.member import TopicPartition
+from rebalance_lab.protocol_v1.member import POLL
+from rebalance_lab.protocol_v1.member import Member as ClassicMember
+from rebalance_lab.protocol_v1.messages import Request
+from rebalance_lab.protocol_v1.records import OffsetCommit
+from rebalance_lab.protocol_v2.config import CoordinatorConfig
 
 QUIET_MS = 400_000
 """Longer than max.poll.interval.ms and a session by default: by then a group has come to rest."""

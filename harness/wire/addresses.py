@@ -10,7 +10,7 @@ import ipaddress
 import re
 from typing import TypeAlias
 
-from harness.brokers.external import BOOTSTRAP_VARIABLE, configured
+from rebalance_lab.harness.brokers.external import BOOTSTRAP_VARIABLE, configured
 
 Address: TypeAlias = tuple[str, int]
 

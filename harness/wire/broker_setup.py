@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from harness.both_protocols import SERVED
-from harness.wire.addresses import WireError
+from rebalance_lab.harness.both_protocols import SERVED
+from rebalance_lab.harness.wire.addresses import WireError
 
 TIMEOUT_S = 10.0
 

@@ -18,9 +18,9 @@ from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import RequestPayload
 
-from harness.wire.addresses import Address, WireError
-from harness.wire.codec import TopicIds
-from harness.wire.connection import Connection, connect
+from rebalance_lab.harness.wire.addresses import Address, WireError
+from rebalance_lab.harness.wire.codec import TopicIds
+from rebalance_lab.harness.wire.connection import Connection, connect
 
 API_VERSIONS, METADATA, FIND_COORDINATOR = 18, 3, 10
 USED_VERSIONS: Mapping[int, tuple[int, int]] = {METADATA: (11, 12), FIND_COORDINATOR: (4, 6)}

@@ -21,13 +21,13 @@ from kio.index import load_request_schema, load_response_schema
 from kio.schema.errors import ErrorCode
 from kio.static.protocol import Entity
 
-from harness.message_json import HEADER, on_wire, wire_name
-from harness.wire.addresses import WireError
-from protocol_v1 import messages as v1
-from protocol_v1.errors import Error
-from protocol_v1.messages import Request, Response
-from protocol_v1.txn_messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
-from protocol_v2 import messages as v2
+from rebalance_lab.harness.message_json import HEADER, on_wire, wire_name
+from rebalance_lab.harness.wire.addresses import WireError
+from rebalance_lab.protocol_v1 import messages as v1
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import Request, Response
+from rebalance_lab.protocol_v1.txn_messages import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from rebalance_lab.protocol_v2 import messages as v2
 
 APIS: Mapping[int, tuple[type[Request], type[Response]]] = {
     8: (v1.OffsetCommitRequest, v1.OffsetCommitResponse),

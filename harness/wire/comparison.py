@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from assignors.json_contract import at, shown
-from harness.wire.explained import explanation_of
-from harness.wire.recording import Recording
-from harness.wire.replay import Replay, answers_of
+from rebalance_lab.assignors.json_contract import at, shown
+from rebalance_lab.harness.wire.explained import explanation_of
+from rebalance_lab.harness.wire.recording import Recording
+from rebalance_lab.harness.wire.replay import Replay, answers_of
 
 LATENESS_MS = 400
 """How far apart the two may answer; a loaded machine is slow, and timers are seconds."""

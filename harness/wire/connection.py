@@ -19,7 +19,7 @@ from kio.index import load_response_schema
 from kio.serial import entity_reader, entity_writer
 from kio.static.protocol import RequestPayload
 
-from harness.wire.addresses import Address, WireError, check
+from rebalance_lab.harness.wire.addresses import Address, WireError, check
 
 MAX_FRAME = 64 * 1024 * 1024
 CONNECT_TIMEOUT_S = 5.0

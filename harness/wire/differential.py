@@ -16,16 +16,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from assignors.model import Topic
-from harness.sequence_file import SequenceFile, Topics, parse_sequence
-from harness.sequences import PROTOCOLS
-from harness.wire.addresses import Address, WireError
-from harness.wire.cluster import Cluster
-from harness.wire.comparison import Difference, differences
-from harness.wire.group_names import GroupNames, groups_of
-from harness.wire.pool import Pool
-from harness.wire.recording import Recorder, Recording, parked_here
-from harness.wire.replay import Replay, as_sent, replay
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.harness.sequence_file import SequenceFile, Topics, parse_sequence
+from rebalance_lab.harness.sequences import PROTOCOLS
+from rebalance_lab.harness.wire.addresses import Address, WireError
+from rebalance_lab.harness.wire.cluster import Cluster
+from rebalance_lab.harness.wire.comparison import Difference, differences
+from rebalance_lab.harness.wire.group_names import GroupNames, groups_of
+from rebalance_lab.harness.wire.pool import Pool
+from rebalance_lab.harness.wire.recording import Recorder, Recording, parked_here
+from rebalance_lab.harness.wire.replay import Replay, as_sent, replay
 
 NAMES_TO_TRY = 100
 ATTEMPTS, STALLED_MS = 2, 400

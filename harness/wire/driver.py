@@ -16,15 +16,15 @@ from typing import Any, Protocol
 
 from kio.schema.errors import ErrorCode
 
-from assignors.model import Topic
-from harness.wire.addresses import WireError
-from harness.wire.cluster import Cluster
-from harness.wire.codec import APIS, KEYS, from_wire, known_error, to_wire
-from harness.wire.connection import Connection, connect
-from harness.wire.fetching import Fetched as Records
-from harness.wire.fetching import earliest_offsets, fetch
-from protocol_v1.effects import CancelTimer, SetTimer, TimerKey
-from protocol_v1.effects.member import (
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.harness.wire.addresses import WireError
+from rebalance_lab.harness.wire.cluster import Cluster
+from rebalance_lab.harness.wire.codec import APIS, KEYS, from_wire, known_error, to_wire
+from rebalance_lab.harness.wire.connection import Connection, connect
+from rebalance_lab.harness.wire.fetching import Fetched as Records
+from rebalance_lab.harness.wire.fetching import earliest_offsets, fetch
+from rebalance_lab.protocol_v1.effects import CancelTimer, SetTimer, TimerKey
+from rebalance_lab.protocol_v1.effects.member import (
     Call,
     CallbackDone,
     Close,
@@ -48,8 +48,8 @@ from protocol_v1.effects.member import (
     Told,
     TopicPartition,
 )
-from protocol_v1.errors import Error
-from protocol_v1.messages import Request
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import Request
 
 METADATA_MAX_AGE_S = 2.0
 IDLE_S = 0.05

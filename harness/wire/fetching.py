@@ -19,9 +19,9 @@ from kio.records.readers import read_batch
 from kio.schema.errors import ErrorCode
 from kio.static.constants import EntityType
 
-from harness.wire.addresses import WireError
-from harness.wire.cluster import Cluster
-from protocol_v1.effects.member import TopicPartition
+from rebalance_lab.harness.wire.addresses import WireError
+from rebalance_lab.harness.wire.cluster import Cluster
+from rebalance_lab.protocol_v1.effects.member import TopicPartition
 
 FETCH, FETCH_VERSION = 1, 12
 """The last version in which topics go by name."""

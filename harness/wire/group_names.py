@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.sequence_file import SequenceFile
+from rebalance_lab.harness.sequence_file import SequenceFile
 
 GROUP_FIELDS = ("group_id", "resource_name", "groups", "group_ids", "groups_names")
 

@@ -15,15 +15,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assignors.strategies import Strategy, load_named
-from harness.wire.addresses import WireError, parse_bootstrap
-from harness.wire.cluster import Cluster
-from harness.wire.driver import Machine, WireMember
-from protocol_v1.effects.member import Call, Callback, Committed, TopicPartition
-from protocol_v1.member import Member as ClassicMember
-from protocol_v1.member_config import MemberConfig as ClassicConfig
-from protocol_v2.member import Member as ConsumerMember
-from protocol_v2.member_config import MemberConfig as ConsumerConfig
+from rebalance_lab.assignors.strategies import Strategy, load_named
+from rebalance_lab.harness.wire.addresses import WireError, parse_bootstrap
+from rebalance_lab.harness.wire.cluster import Cluster
+from rebalance_lab.harness.wire.driver import Machine, WireMember
+from rebalance_lab.protocol_v1.effects.member import Call, Callback, Committed, TopicPartition
+from rebalance_lab.protocol_v1.member import Member as ClassicMember
+from rebalance_lab.protocol_v1.member_config import MemberConfig as ClassicConfig
+from rebalance_lab.protocol_v2.member import Member as ConsumerMember
+from rebalance_lab.protocol_v2.member_config import MemberConfig as ConsumerConfig
 
 LEAVE_WITHIN_S = 10.0
 

@@ -14,8 +14,8 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from assignors.model import Topic
-from harness.wire.codec import TopicIds
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.harness.wire.codec import TopicIds
 
 MAX_BYTES = 64 * 1024 * 1024
 BASE_OFFSET, LAST_DELTA, BATCH_HEADER = slice(0, 8), slice(23, 27), 61

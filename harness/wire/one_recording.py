@@ -12,12 +12,12 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from harness.sequence_file import parse_sequence, partition_counts
-from harness.sequences import PROTOCOLS
-from harness.wire.addresses import WireError, parse_bootstrap
-from harness.wire.broker_setup import broker_settings, delete_topics, ensure_topics
-from harness.wire.cluster import Cluster
-from harness.wire.differential import Bench, Outcome
+from rebalance_lab.harness.sequence_file import parse_sequence, partition_counts
+from rebalance_lab.harness.sequences import PROTOCOLS
+from rebalance_lab.harness.wire.addresses import WireError, parse_bootstrap
+from rebalance_lab.harness.wire.broker_setup import broker_settings, delete_topics, ensure_topics
+from rebalance_lab.harness.wire.cluster import Cluster
+from rebalance_lab.harness.wire.differential import Bench, Outcome
 
 POLL_S = 0.05
 

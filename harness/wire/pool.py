@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from harness.wire.addresses import Address
-from harness.wire.connection import Connection, connect
+from rebalance_lab.harness.wire.addresses import Address
+from rebalance_lab.harness.wire.connection import Connection, connect
 
 STALL_S = 0.03
 """What an answer takes at most on a machine that is not busy."""

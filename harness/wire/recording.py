@@ -16,18 +16,18 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from assignors.json_contract import ContractError, at
-from harness.message_json import request_from_json, response_to_json
-from harness.references import referred, resolve
-from harness.sequence_file import SequenceFile, Step
-from harness.sequences import Player
-from harness.wire.addresses import WireError
-from harness.wire.cluster import Cluster
-from harness.wire.codec import APIS, KEYS, from_wire, to_wire
-from harness.wire.connection import Connection
-from harness.wire.group_names import GroupNames
-from harness.wire.pool import Pool
-from protocol_v1.messages import JoinGroupRequest, ListGroupsRequest, Request, SyncGroupRequest
+from rebalance_lab.assignors.json_contract import ContractError, at
+from rebalance_lab.harness.message_json import request_from_json, response_to_json
+from rebalance_lab.harness.references import referred, resolve
+from rebalance_lab.harness.sequence_file import SequenceFile, Step
+from rebalance_lab.harness.sequences import Player
+from rebalance_lab.harness.wire.addresses import WireError
+from rebalance_lab.harness.wire.cluster import Cluster
+from rebalance_lab.harness.wire.codec import APIS, KEYS, from_wire, to_wire
+from rebalance_lab.harness.wire.connection import Connection
+from rebalance_lab.harness.wire.group_names import GroupNames
+from rebalance_lab.harness.wire.pool import Pool
+from rebalance_lab.protocol_v1.messages import JoinGroupRequest, ListGroupsRequest, Request, SyncGroupRequest
 
 PARKED_AFTER_S = 0.04
 """A request that our coordinator would park is taken to be parked by then, or after PATIENCE times what a busy broker

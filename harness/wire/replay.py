@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
-from harness.sequence_file import SequenceFile, Step
-from harness.sequences import Player, Transcript
-from harness.wire.recording import Recording
-from protocol_v1.effects import Effect, TimerKey
+from rebalance_lab.harness.sequence_file import SequenceFile, Step
+from rebalance_lab.harness.sequences import Player, Transcript
+from rebalance_lab.harness.wire.recording import Recording
+from rebalance_lab.protocol_v1.effects import Effect, TimerKey
 
 MARGIN_MS = 60
 RACE_MS = 30

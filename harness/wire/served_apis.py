@@ -16,8 +16,8 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from harness.wire.addresses import Address
-from harness.wire.memory_log import LogFull, MemoryLog, Partition
+from rebalance_lab.harness.wire.addresses import Address
+from rebalance_lab.harness.wire.memory_log import LogFull, MemoryLog, Partition
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, FIND_COORDINATOR, INIT_PRODUCER_ID = 0, 1, 2, 3, 10, 22
 VERSIONS: Mapping[int, tuple[int, int]] = {

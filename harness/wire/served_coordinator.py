@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assignors.model import Topic
-from harness.both_protocols import both_protocols
-from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
-from protocol_v1.messages import Request, Response
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.harness.both_protocols import both_protocols
+from rebalance_lab.protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer, StateChanged, TimerKey
+from rebalance_lab.protocol_v1.messages import Request, Response
 
 STATES_KEPT = 10_000
 

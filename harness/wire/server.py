@@ -18,13 +18,13 @@ from kio.index import load_request_schema, load_response_schema
 from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader
 
-from harness.wire.addresses import Address
-from harness.wire.codec import APIS, from_wire, to_wire
-from harness.wire.connection import encoded, framed, read_frame
-from harness.wire.entities import build
-from harness.wire.memory_log import MemoryLog
-from harness.wire.served_apis import PRODUCE, VERSIONS, ServedApis
-from harness.wire.served_coordinator import ServedCoordinator
+from rebalance_lab.harness.wire.addresses import Address
+from rebalance_lab.harness.wire.codec import APIS, from_wire, to_wire
+from rebalance_lab.harness.wire.connection import encoded, framed, read_frame
+from rebalance_lab.harness.wire.entities import build
+from rebalance_lab.harness.wire.memory_log import MemoryLog
+from rebalance_lab.harness.wire.served_apis import PRODUCE, VERSIONS, ServedApis
+from rebalance_lab.harness.wire.served_coordinator import ServedCoordinator
 
 HOST = "127.0.0.1"
 MAX_CONNECTIONS = 200

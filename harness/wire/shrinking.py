@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from assignors.json_contract import ContractError
-from harness.references import referred
-from harness.wire.differential import Bench, Outcome
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.references import referred
+from rebalance_lab.harness.wire.differential import Bench, Outcome
 
 TRIES = 40
 TAIL_MS = 2_000

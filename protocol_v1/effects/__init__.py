@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from protocol_v1.light import light
-from protocol_v1.messages import Request, Response
+from rebalance_lab.protocol_v1.light import light
+from rebalance_lab.protocol_v1.messages import Request, Response
 
 TimerKey: TypeAlias = tuple[str, ...]
 """What the timer is for, then whom it concerns: ("session", group id, member id), ("join", group id)."""

@@ -18,11 +18,11 @@ from dataclasses import field
 from enum import Enum
 from typing import ClassVar, TypeAlias
 
-from assignors.model import Topic
-from protocol_v1.effects import CancelTimer, SetTimer, TimerKey
-from protocol_v1.errors import Error
-from protocol_v1.light import light
-from protocol_v1.messages import Request, Response
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.protocol_v1.effects import CancelTimer, SetTimer, TimerKey
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.light import light
+from rebalance_lab.protocol_v1.messages import Request, Response
 
 TopicPartition: TypeAlias = tuple[str, int]
 Offsets: TypeAlias = Mapping[TopicPartition, int]

@@ -14,8 +14,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from assignors.json_contract import ContractError
-from spark_eval.ingest.history import EVENTS
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.spark_eval.ingest.history import EVENTS
 
 COLUMNS = ("time", "group", "member", "event", "topics")
 NEEDED = COLUMNS[:-1]

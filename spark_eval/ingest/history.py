@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.recommend.group_life import BUSY, RATE_PER_PARTITION
-from harness.units import duration_text, fine_text, rate_text
+from rebalance_lab.harness.recommend.group_life import BUSY, RATE_PER_PARTITION
+from rebalance_lab.harness.units import duration_text, fine_text, rate_text
 
 EVENTS = ("join", "leave", "crash", "restart")
 BEFORE_MS = 60_000

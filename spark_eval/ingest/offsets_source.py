@@ -17,10 +17,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from assignors.json_contract import ContractError
-from harness.offsets_topic.decoding import decode_record
-from harness.offsets_topic.reading import READER, TOPIC
-from protocol_v1.errors import MalformedBytes
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.offsets_topic.decoding import decode_record
+from rebalance_lab.harness.offsets_topic.reading import READER, TOPIC
+from rebalance_lab.protocol_v1.errors import MalformedBytes
 
 FORMAT = "consumer_offsets"
 RECORDS = "partition int, offset bigint, time_ms bigint, `group` string, kind string, key string, value string"

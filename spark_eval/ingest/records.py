@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from protocol_v1.consumer_protocol import decode_assignment, decode_subscription
-from spark_eval.ingest.history import Happening
+from rebalance_lab.protocol_v1.consumer_protocol import decode_assignment, decode_subscription
+from rebalance_lab.spark_eval.ingest.history import Happening
 
 CONSUMER = "ConsumerGroupMemberMetadata"
 CLASSIC = "GroupMetadata"

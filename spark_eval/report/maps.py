@@ -13,8 +13,8 @@ from html import escape
 from statistics import median
 from typing import Any
 
-from harness.recommend.decision_table import Cell, DecisionTable
-from harness.words import number
+from rebalance_lab.harness.recommend.decision_table import Cell, DecisionTable
+from rebalance_lab.harness.words import number
 
 MOST_SLICES = 24
 

@@ -11,17 +11,17 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from harness.recommend.decision_table import DecisionTable
-from harness.weights import weights_text
-from spark_eval.report.maps import maps_html
-from spark_eval.report.plots import pareto_html, sensitivity_html
-from spark_eval.report.tables import by_wins, cells_table, strategies_table
+from rebalance_lab.harness.recommend.decision_table import DecisionTable
+from rebalance_lab.harness.weights import weights_text
+from rebalance_lab.spark_eval.report.maps import maps_html
+from rebalance_lab.spark_eval.report.plots import pareto_html, sensitivity_html
+from rebalance_lab.spark_eval.report.tables import by_wins, cells_table, strategies_table
 
 
 def table_page(table: DecisionTable, *, command: str = "") -> str:
     name, description = table.data["name"], table.data["description"]
-    style = (files("harness.report") / "style.css").read_text("utf-8")
-    folder = files("spark_eval.report")
+    style = (files("rebalance_lab.harness.report") / "style.css").read_text("utf-8")
+    folder = files("rebalance_lab.spark_eval.report")
     return Template((folder / "page.html").read_text("utf-8")).substitute(
         title=escape(f"{name}: which strategy wins where"),
         name=escape(name),

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from html import escape
 from statistics import median
 
-from harness.recommend.decision_table import DecisionTable
-from harness.words import number
+from rebalance_lab.harness.recommend.decision_table import DecisionTable
+from rebalance_lab.harness.words import number
 
 WIDTH, HEIGHT, EDGE, TOP = 360, 300, 44, 16
 POINT = 6

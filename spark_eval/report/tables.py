@@ -6,9 +6,9 @@ from html import escape
 from statistics import median
 from typing import Any
 
-from harness.recommend.decision_table import Cell, DecisionTable
-from harness.words import number
-from spark_eval.report.plots import fronts
+from rebalance_lab.harness.recommend.decision_table import Cell, DecisionTable
+from rebalance_lab.harness.words import number
+from rebalance_lab.spark_eval.report.plots import fronts
 
 MOST_CELLS = 400
 TITLES = ("Winner", "Cost", "Best in", "Next", "costs more")

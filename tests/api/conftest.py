@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from api.cli import main
+from rebalance_lab.api.cli import main
 
 
 @dataclass(frozen=True, slots=True)

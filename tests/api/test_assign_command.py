@@ -162,9 +162,9 @@ def test_the_optimum_is_a_ruler_for_the_answer(run: Run) -> None:
 
 def test_a_command_loads_nothing_it_does_not_use() -> None:
     script = (
-        "import sys, api.cli, runpy\n"
+        "import sys, rebalance_lab.api.cli, runpy\n"
         f"sys.argv = ['rebalance-lab', 'assign', {ORDERS!r}, '--strategy', 'sticky', '--json']\n"
-        "try:\n    api.cli.main()\nexcept SystemExit:\n    pass\n"
+        "try:\n    rebalance_lab.api.cli.main()\nexcept SystemExit:\n    pass\n"
         "heavy = {'networkx', 'pydantic', 'rich', 'hypothesis', 'confluent_kafka', 'pyspark', 'fastapi', 'yaml'}\n"
         "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)\n"
     )

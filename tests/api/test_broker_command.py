@@ -42,7 +42,7 @@ def test_what_an_extra_brings_is_named_when_it_is_missing(run: Run, monkeypatch:
 def test_a_cluster_is_held_until_the_signal_and_clients_find_it(ends_with: signal.Signals) -> None:
     from confluent_kafka.admin import AdminClient
 
-    command = [sys.executable, "-m", "api.cli", "broker", "up", "--provider", "mock", "--nodes", "3"]
+    command = [sys.executable, "-m", "rebalance_lab.api.cli", "broker", "up", "--provider", "mock", "--nodes", "3"]
     holder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert holder.stdout is not None

@@ -19,7 +19,7 @@ FULL = Path("/dev/full")
 
 
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "api.cli", *arguments]
+    return [sys.executable, "-m", "rebalance_lab.api.cli", *arguments]
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")

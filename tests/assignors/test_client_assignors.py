@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from assignors.cooperative_sticky import CooperativeStickyAssignor
-from assignors.interface import AssignorError, RebalanceProtocol
-from assignors.model import Group, Member, Topic
-from assignors.range import RangeAssignor
-from assignors.round_robin import RoundRobinAssignor
-from assignors.sticky import StickyAssignor
+from rebalance_lab.assignors.cooperative_sticky import CooperativeStickyAssignor
+from rebalance_lab.assignors.interface import AssignorError, RebalanceProtocol
+from rebalance_lab.assignors.model import Group, Member, Topic
+from rebalance_lab.assignors.range import RangeAssignor
+from rebalance_lab.assignors.round_robin import RoundRobinAssignor
+from rebalance_lab.assignors.sticky import StickyAssignor
 
 
 def topics(**counts: int) -> dict[str, Topic]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from assignors.json_contract import ContractError, decode, group_from_json, group_to_json, parse_request
+from rebalance_lab.assignors.json_contract import ContractError, decode, group_from_json, group_to_json, parse_request
 
 
 def group_with(topic: dict[str, Any] | None = None, member: dict[str, Any] | None = None) -> dict[str, Any]:

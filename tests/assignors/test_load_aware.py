@@ -9,17 +9,17 @@ from dataclasses import replace
 
 import pytest
 
-from assignors.cooperative_sticky import CooperativeStickyAssignor
-from assignors.load_aware import (
+from rebalance_lab.assignors.cooperative_sticky import CooperativeStickyAssignor
+from rebalance_lab.assignors.load_aware import (
     WORTH_MOVING,
     LoadAwareAssignor,
     effective_capacities,
     effective_loads,
     load_bound_violation,
 )
-from assignors.model import Group, Member, Topic
-from assignors.optimal import optimum
-from assignors.quality import previous_owners, quality
+from rebalance_lab.assignors.model import Group, Member, Topic
+from rebalance_lab.assignors.optimal import optimum
+from rebalance_lab.assignors.quality import previous_owners, quality
 
 Answer = Mapping[str, Mapping[str, Sequence[int]]]
 

@@ -8,11 +8,11 @@ from random import Random
 
 import pytest
 
-from assignors.interface import AssignorError
-from assignors.model import Group, Member, Topic
-from assignors.optimal import optimum
-from assignors.quality import quality
-from assignors.strategies import BUILT_IN, load_assignor, parse_strategy
+from rebalance_lab.assignors.interface import AssignorError
+from rebalance_lab.assignors.model import Group, Member, Topic
+from rebalance_lab.assignors.optimal import optimum
+from rebalance_lab.assignors.quality import quality
+from rebalance_lab.assignors.strategies import BUILT_IN, load_assignor, parse_strategy
 
 GROUPS = 5_000
 Shares = Mapping[str, Mapping[str, Sequence[int]]]

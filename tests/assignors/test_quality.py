@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from assignors.model import Assignment, Group, Member, Topic
-from assignors.optimal import Optimum
-from assignors.quality import excess, jain, previous_owners, quality
+from rebalance_lab.assignors.model import Assignment, Group, Member, Topic
+from rebalance_lab.assignors.optimal import Optimum
+from rebalance_lab.assignors.quality import excess, jain, previous_owners, quality
 
 Answer = Mapping[str, Mapping[str, Sequence[int]]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.brokers import BrokerError, artifacts, containers, java, local_engine, local_image, versions
+from rebalance_lab.harness.brokers import BrokerError, artifacts, containers, java, local_engine, local_image, versions
 
 
 @pytest.fixture(scope="session")

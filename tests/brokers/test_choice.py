@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness import brokers
-from harness.brokers import BrokerConfig, BrokerError, auto, containers, jvm, mock
+from rebalance_lab.harness import brokers
+from rebalance_lab.harness.brokers import BrokerConfig, BrokerError, auto, containers, jvm, mock
 
 
 @pytest.fixture

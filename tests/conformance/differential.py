@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from assignors.interface import AssignorError
-from assignors.json_contract import group_to_json
-from assignors.model import EMPTY, Group, Member
-from assignors.strategies import load_assignor, parse_strategy
+from rebalance_lab.assignors.interface import AssignorError
+from rebalance_lab.assignors.json_contract import group_to_json
+from rebalance_lab.assignors.model import EMPTY, Group, Member
+from rebalance_lab.assignors.strategies import load_assignor, parse_strategy
 from tests.conformance.java_oracle import Answer, java_answers
 from tests.conformance.java_server_oracle import as_target_assignments, java_server_answers
 from tests.conformance.random_groups import large_group, random_chain, random_group

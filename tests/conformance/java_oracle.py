@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assignors.model import Group, Member
-from harness.brokers.artifacts import cache_home, kafka_jars
-from harness.brokers.interface import BrokerError
+from rebalance_lab.assignors.model import Group, Member
+from rebalance_lab.harness.brokers.artifacts import cache_home, kafka_jars
+from rebalance_lab.harness.brokers.interface import BrokerError
 
 SOURCES = (Path(__file__).with_name("Oracle.java"), Path(__file__).with_name("ServerOracle.java"))
 KINDS = {"classic/range": 0, "classic/roundrobin": 1, "classic/sticky": 2, "classic/cooperative-sticky": 3}

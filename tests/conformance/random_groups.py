@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-from assignors.model import Group, Member, Topic
+from rebalance_lab.assignors.model import Group, Member, Topic
 
 Answer = Mapping[str, Mapping[str, Sequence[int]]]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from assignors.model import Group, Member, Topic
+from rebalance_lab.assignors.model import Group, Member, Topic
 from tests.conformance.differential import ORACLES, Mismatch, compare_large, compare_random, shrink
 from tests.conformance.java_oracle import java_answers, why_not
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from harness.scenario.reading import parse_scenario
-from harness.sim.costs import Costs, costs
-from harness.sim.run import simulate
-from harness.sim.trace import Fact
-from harness.timelines import timelines
+from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.sim.costs import Costs, costs
+from rebalance_lab.harness.sim.run import simulate
+from rebalance_lab.harness.sim.trace import Fact
+from rebalance_lab.harness.timelines import timelines
 
 FOUR = {"partitions": 4, "rate": "10/s"}
 

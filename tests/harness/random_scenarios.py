@@ -17,7 +17,7 @@ from random import Random
 from traceback import extract_tb
 from typing import Any
 
-from harness.scenario.model import (
+from rebalance_lab.harness.scenario.model import (
     AddPartitions,
     Autoscale,
     Callbacks,
@@ -42,13 +42,13 @@ from harness.scenario.model import (
     Stop,
     TopicSpec,
 )
-from harness.scenario.reading import parse_scenario
-from harness.scenario.timeline import late_starters
-from harness.scenario.writing import scenario_json
-from harness.sim.invariants import Broken, Checker
-from harness.sim.kafkas_own import kafkas_own
-from harness.sim.run import simulate
-from harness.sim.trace import Fact
+from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.scenario.timeline import late_starters
+from rebalance_lab.harness.scenario.writing import scenario_json
+from rebalance_lab.harness.sim.invariants import Broken, Checker
+from rebalance_lab.harness.sim.kafkas_own import kafkas_own
+from rebalance_lab.harness.sim.run import simulate
+from rebalance_lab.harness.sim.trace import Fact
 from tests.harness.rules import ProtocolChecker
 from tests.shrinking import shortened
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from harness.sim.broken import Broken
-from protocol_v1.errors import Error
-from protocol_v1.messages import (
+from rebalance_lab.harness.sim.broken import Broken
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -28,7 +28,7 @@ from protocol_v1.messages import (
     Request,
     Response,
 )
-from protocol_v2.messages import (
+from rebalance_lab.protocol_v2.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     HeartbeatAssignment,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from protocol_v1.errors import Error
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from assignors.json_contract import ContractError
-from harness.compare import Comparison, compare, split_strategies, usual_strategies
-from harness.intervals import median
-from harness.runs import Sample
-from harness.saved_runs import read_comparison
-from harness.scenario.model import Scenario
-from harness.scenario.reading import load_scenario, parse_scenario
-from harness.weights import NAMES, default_weights, parse_weights, score
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.compare import Comparison, compare, split_strategies, usual_strategies
+from rebalance_lab.harness.intervals import median
+from rebalance_lab.harness.runs import Sample
+from rebalance_lab.harness.saved_runs import read_comparison
+from rebalance_lab.harness.scenario.model import Scenario
+from rebalance_lab.harness.scenario.reading import load_scenario, parse_scenario
+from rebalance_lab.harness.weights import NAMES, default_weights, parse_weights, score
 from tests.harness.small_scenarios import RESTART, write
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +72,7 @@ def test_other_processes_give_the_same_bytes_as_this_one(scenario: Scenario, com
 
 
 def test_another_hash_seed_gives_the_same_bytes(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "api.cli", "compare", write(tmp_path), "--seeds", "2", "--json"]
+    command = [sys.executable, "-m", "rebalance_lab.api.cli", "compare", write(tmp_path), "--seeds", "2", "--json"]
     outputs = [
         subprocess.run(
             command, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True, timeout=120
@@ -206,8 +206,8 @@ def test_the_unit_is_one_partition_standing_still_for_one_second() -> None:
 CHILDREN = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests in the background has it ignored
-from harness.compare import compare
-from harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.compare import compare
+from rebalance_lab.harness.scenario.reading import parse_scenario
 from tests.harness.small_scenarios import RESTART
 if __name__ == "__main__":
     try:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.compare import usual_strategies
-from harness.scenario.model import Scenario
-from harness.scenario.reading import load_scenario
-from harness.sim.costs import costs
-from harness.sim.run import simulate
-from harness.sim.trace import Fact
-from harness.timelines import Timelines, timelines
+from rebalance_lab.harness.compare import usual_strategies
+from rebalance_lab.harness.scenario.model import Scenario
+from rebalance_lab.harness.scenario.reading import load_scenario
+from rebalance_lab.harness.sim.costs import costs
+from rebalance_lab.harness.sim.run import simulate
+from rebalance_lab.harness.sim.trace import Fact
+from rebalance_lab.harness.timelines import Timelines, timelines
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "scenarios"
 SEEDS = (1, 2, 3)

@@ -6,13 +6,20 @@ from random import Random
 
 import pytest
 
-from assignors.json_contract import ContractError
-from assignors.model import Group, Member, Topic
-from harness.fetch_load import Client, deploy
-from harness.fetch_session_cache import EVICTION_MS, FetchSessionCache
-from harness.fetch_sessions import Placement, fetcher_of, follower_clients, predict, thrash_per_hour, warning
-from harness.scenario.reading import parse_scenario
-from harness.scenario.to_group import group_of
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.assignors.model import Group, Member, Topic
+from rebalance_lab.harness.fetch_load import Client, deploy
+from rebalance_lab.harness.fetch_session_cache import EVICTION_MS, FetchSessionCache
+from rebalance_lab.harness.fetch_sessions import (
+    Placement,
+    fetcher_of,
+    follower_clients,
+    predict,
+    thrash_per_hour,
+    warning,
+)
+from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.scenario.to_group import group_of
 
 OLD = EVICTION_MS + 1
 FOLLOWER, CONSUMER = True, False

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from protocol_v1.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
-from protocol_v1.errors import Error
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,

@@ -11,20 +11,20 @@ from uuid import UUID
 
 import pytest
 
-from assignors.model import Group
-from harness.scenario.model import Scenario
-from harness.scenario.reading import load_scenario, parse_scenario
-from harness.sim.costs import Costs, costs
-from harness.sim.invariants import Broken, Checker
-from harness.sim.log import Log
-from harness.sim.run import simulate
-from harness.sim.sizes import offset_commit_bytes, request_bytes
-from harness.sim.trace import Fact
-from harness.wire.codec import TopicIds, to_wire
-from harness.wire.connection import encode_request
-from protocol_v1.member_commits import commit_topics
-from protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest
-from protocol_v1.records import GroupTombstone, OffsetCommit, OffsetTombstone
+from rebalance_lab.assignors.model import Group
+from rebalance_lab.harness.scenario.model import Scenario
+from rebalance_lab.harness.scenario.reading import load_scenario, parse_scenario
+from rebalance_lab.harness.sim.costs import Costs, costs
+from rebalance_lab.harness.sim.invariants import Broken, Checker
+from rebalance_lab.harness.sim.log import Log
+from rebalance_lab.harness.sim.run import simulate
+from rebalance_lab.harness.sim.sizes import offset_commit_bytes, request_bytes
+from rebalance_lab.harness.sim.trace import Fact
+from rebalance_lab.harness.wire.codec import TopicIds, to_wire
+from rebalance_lab.harness.wire.connection import encode_request
+from rebalance_lab.protocol_v1.member_commits import commit_topics
+from rebalance_lab.protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest
+from rebalance_lab.protocol_v1.records import GroupTombstone, OffsetCommit, OffsetTombstone
 from tests.harness.small_scenarios import RESTART
 
 

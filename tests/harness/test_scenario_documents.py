@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from assignors.json_contract import ContractError
-from harness.scenario.documents import decode_document
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.scenario.documents import decode_document
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join(['*' + chr(97 + i)] * 10)}]\n" for i in range(12)

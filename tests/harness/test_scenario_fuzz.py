@@ -9,13 +9,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from assignors.json_contract import ContractError
-from harness.scenario.documents import decode_document
-from harness.scenario.reading import parse_scenario
-from harness.scenario.writing import scenario_json
-from harness.sim.costs import costs
-from harness.sim.invariants import Checker
-from harness.sim.run import simulate
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.scenario.documents import decode_document
+from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.scenario.writing import scenario_json
+from rebalance_lab.harness.sim.costs import costs
+from rebalance_lab.harness.sim.invariants import Checker
+from rebalance_lab.harness.sim.run import simulate
 from tests.harness.random_scenarios import STRATEGIES
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "scenarios"

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from assignors.json_contract import ContractError
-from harness.scenario import model
-from harness.scenario.documents import decode_document
-from harness.scenario.reading import load_scenario, parse_scenario
-from harness.scenario.timeline import late_starters
-from harness.sim.run import simulate
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.scenario import model
+from rebalance_lab.harness.scenario.documents import decode_document
+from rebalance_lab.harness.scenario.reading import load_scenario, parse_scenario
+from rebalance_lab.harness.scenario.timeline import late_starters
+from rebalance_lab.harness.sim.run import simulate
 
 ROOT = Path(__file__).parents[2]
 
@@ -514,7 +514,8 @@ def test_files_that_are_not_there_are_one_line_too(tmp_path: Path) -> None:
 
 def test_assign_and_the_model_start_without_pydantic_and_yaml() -> None:
     code = (
-        "import sys, api.cli, api.commands.assign, harness.scenario.model, harness.scenario.timeline; "
+        "import sys; from rebalance_lab.api import cli; from rebalance_lab.api.commands import assign; "
+        "from rebalance_lab.harness.scenario import model, timeline; "
         "print([name for name in ('pydantic', 'yaml') if name in sys.modules])"
     )
     ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

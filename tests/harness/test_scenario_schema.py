@@ -8,10 +8,10 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from assignors.json_contract import ContractError
-from harness.scenario.documents import decode_document
-from harness.scenario.reading import parse_scenario
-from harness.scenario.schema import PUBLISHED
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.scenario.documents import decode_document
+from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.scenario.schema import PUBLISHED
 from tests.harness.test_scenario_reading import events, member, scenario, topic
 from tests.harness.test_scenario_writing import EXAMPLES
 

@@ -13,9 +13,9 @@ import asyncio
 import sys
 from random import Random
 
-from harness.brokers import BrokerConfig, Cluster, start
-from harness.live.run import LiveRun, live_run
-from harness.scenario.model import Event, FailOver, MemberSpec, Pause, Rate, Restart, Scenario, TopicSpec
+from rebalance_lab.harness.brokers import BrokerConfig, Cluster, start
+from rebalance_lab.harness.live.run import LiveRun, live_run
+from rebalance_lab.harness.scenario.model import Event, FailOver, MemberSpec, Pause, Rate, Restart, Scenario, TopicSpec
 
 STRATEGIES = ("classic/cooperative-sticky", "consumer/uniform")
 MEMBERS = tuple(f"member-{number}" for number in range(1, 5))

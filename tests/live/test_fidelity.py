@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-import harness.live
-from harness.live.calibration import FILE, calibrated
-from harness.live.explanations import Case, explanation
-from harness.live.fidelity import UNEXPLAINED, simulated_rows, why
-from harness.scenario.documents import decode_document
-from harness.scenario.model import Scenario
-from harness.scenario.reading import parse_scenario
+import rebalance_lab.harness.live
+from rebalance_lab.harness.live.calibration import FILE, calibrated
+from rebalance_lab.harness.live.explanations import Case, explanation
+from rebalance_lab.harness.live.fidelity import UNEXPLAINED, simulated_rows, why
+from rebalance_lab.harness.scenario.documents import decode_document
+from rebalance_lab.harness.scenario.model import Scenario
+from rebalance_lab.harness.scenario.reading import parse_scenario
 
-OWN = sorted((Path(harness.live.__file__).parent / "scenarios").glob("*.yaml"))
+OWN = sorted((Path(rebalance_lab.harness.live.__file__).parent / "scenarios").glob("*.yaml"))
 
 
 def scenario(name: str) -> Scenario:

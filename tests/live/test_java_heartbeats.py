@@ -13,10 +13,10 @@ from statistics import median
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from harness.brokers import Cluster
-from harness.scenario.reading import parse_scenario
-from harness.sim.run import simulate
-from harness.sim.world import Constants
+from rebalance_lab.harness.brokers import Cluster
+from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.sim.run import simulate
+from rebalance_lab.harness.sim.world import Constants
 from tests.brokers.clients import fresh
 from tests.conformance import java_oracle
 from tests.live.java_application import Application, application

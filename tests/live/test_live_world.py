@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
-from assignors.model import Topic
-from harness.brokers import Cluster
-from harness.live.actors import Actor
-from harness.live.world import LiveWorld
-from harness.scenario.model import TopicSpec
-from harness.scenario.reading import parse_scenario
-from harness.sim.lifecycle import end_it
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.harness.brokers import Cluster
+from rebalance_lab.harness.live.actors import Actor
+from rebalance_lab.harness.live.world import LiveWorld
+from rebalance_lab.harness.scenario.model import TopicSpec
+from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.sim.lifecycle import end_it
 
 SCENARIO: dict[str, Any] = {
     "name": "wishes",

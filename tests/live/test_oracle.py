@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.live.oracle import judge
-from harness.sim.trace import Fact
+from rebalance_lab.harness.live.oracle import judge
+from rebalance_lab.harness.sim.trace import Fact
 
 
 def processed(member: str, first: int, end: int, t: int = 0) -> Fact:

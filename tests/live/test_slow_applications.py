@@ -17,13 +17,13 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from harness.brokers import Cluster
-from harness.scenario.model import Scenario
-from harness.scenario.reading import parse_scenario
-from harness.sim.invariants import Broken, Checker
-from harness.sim.kafkas_own import kafkas_own
-from harness.sim.run import simulate
-from harness.sim.trace import Fact
+from rebalance_lab.harness.brokers import Cluster
+from rebalance_lab.harness.scenario.model import Scenario
+from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.sim.invariants import Broken, Checker
+from rebalance_lab.harness.sim.kafkas_own import kafkas_own
+from rebalance_lab.harness.sim.run import simulate
+from rebalance_lab.harness.sim.trace import Fact
 from tests.brokers.clients import fresh
 from tests.conformance import java_oracle
 from tests.live.java_application import PATIENCE_S, RECORD_MS, RECORDS, application

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from assignors.model import Topic
-from protocol_v1.effects import CancelTimer, SetTimer
-from protocol_v1.effects.member import (
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.protocol_v1.effects import CancelTimer, SetTimer
+from rebalance_lab.protocol_v1.effects.member import (
     Call,
     CallbackDone,
     FindCoordinatorRequest,
@@ -20,8 +20,8 @@ from protocol_v1.effects.member import (
     TimerFired,
     Told,
 )
-from protocol_v1.errors import Error
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,

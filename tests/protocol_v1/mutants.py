@@ -37,7 +37,7 @@ MODULES = (
 """In the order of their imports: later ones are loaded anew, so that they see the fault."""
 
 USERS = (
-    "harness.sequences",
+    "rebalance_lab.harness.sequences",
     "tests.protocol_v1.watched",
     "tests.protocol_v1.script",
     "tests.protocol_v1.random_runs",
@@ -110,8 +110,8 @@ MUTANTS = [
 @contextmanager
 def applied(mutant: Mutant) -> Iterator[None]:
     """The module with the fault in it, and everything that has imported from it, loaded anew; then all put back."""
-    importlib.import_module("harness.sequences")
-    source = inspect.getsource(sys.modules[f"protocol_v1.{mutant.module}"])
+    importlib.import_module("rebalance_lab.harness.sequences")
+    source = inspect.getsource(sys.modules[f"rebalance_lab.protocol_v1.{mutant.module}"])
     if source.count(mutant.old) < 1:
         raise LookupError(f"{mutant.what}: its text is not in {mutant.module}.py any more")
     try:
@@ -123,7 +123,7 @@ def applied(mutant: Mutant) -> Iterator[None]:
 
 def reload_all(faulty: str | None, source: str) -> None:
     for name in MODULES:
-        module = sys.modules[f"protocol_v1.{name}"]
+        module = sys.modules[f"rebalance_lab.protocol_v1.{name}"]
         if name == faulty:
             execute(module, source)
         else:

@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 
-from assignors.java_order import HashTable, string_hash
-from protocol_v1.config import PROPERTIES, CoordinatorConfig
-from protocol_v1.coordinator import Coordinator, Status, at_once
-from protocol_v1.effects import Append, Reply, SetTimer, StateChanged
-from protocol_v1.errors import Error
-from protocol_v1.hash_order import HashOrder
-from protocol_v1.messages import (
+from rebalance_lab.assignors.java_order import HashTable, string_hash
+from rebalance_lab.protocol_v1.config import PROPERTIES, CoordinatorConfig
+from rebalance_lab.protocol_v1.coordinator import Coordinator, Status, at_once
+from rebalance_lab.protocol_v1.effects import Append, Reply, SetTimer, StateChanged
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.hash_order import HashOrder
+from rebalance_lab.protocol_v1.messages import (
     REQUESTS,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
@@ -33,10 +33,10 @@ from protocol_v1.messages import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
-from protocol_v1.placement import coordinator_partition
-from protocol_v1.records import GroupMetadata, replay
-from protocol_v1.states import State
-from protocol_v1.txn_messages import (
+from rebalance_lab.protocol_v1.placement import coordinator_partition
+from rebalance_lab.protocol_v1.records import GroupMetadata, replay
+from rebalance_lab.protocol_v1.states import State
+from rebalance_lab.protocol_v1.txn_messages import (
     TXN_REQUESTS,
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -222,7 +222,7 @@ def test_a_group_loaded_above_the_maximum_rebalances_and_keeps_the_first_to_rejo
 
 
 def metadata_of(coordinator):
-    from protocol_v1.records import group_metadata
+    from rebalance_lab.protocol_v1.records import group_metadata
 
     group = coordinator.groups["g"]
     return group_metadata(group, {m.member_id: m.assignment for m in group.in_order()})

@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from harness.sequence_file import SequenceFile
-from harness.sequences import PROTOCOLS, Player
-from protocol_v1.effects import Append, Effect, Reply, StateChanged
-from protocol_v1.errors import Error, InvariantBroken
-from protocol_v1.group import ClassicGroup
-from protocol_v1.messages import (
+from rebalance_lab.harness.sequence_file import SequenceFile
+from rebalance_lab.harness.sequences import PROTOCOLS, Player
+from rebalance_lab.protocol_v1.effects import Append, Effect, Reply, StateChanged
+from rebalance_lab.protocol_v1.errors import Error, InvariantBroken
+from rebalance_lab.protocol_v1.group import ClassicGroup
+from rebalance_lab.protocol_v1.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupResponse,
@@ -22,8 +22,8 @@ from protocol_v1.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from protocol_v1.records import GroupMetadata, GroupTombstone, Image, replay
-from protocol_v1.states import TRANSITIONS, Event, State
+from rebalance_lab.protocol_v1.records import GroupMetadata, GroupTombstone, Image, replay
+from rebalance_lab.protocol_v1.states import TRANSITIONS, Event, State
 
 REMOVED_FOR_SILENCE = Event.SESSION_EXPIRED.value
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from assignors.interface import Assignor
-from assignors.strategies import load_assignor, parse_strategy
-from protocol_v1.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
-from protocol_v1.effects.member import (
+from rebalance_lab.assignors.interface import Assignor
+from rebalance_lab.assignors.strategies import load_assignor, parse_strategy
+from rebalance_lab.protocol_v1.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
+from rebalance_lab.protocol_v1.effects.member import (
     Cause,
     MemberEffect,
     Poll,
     RejoinNeeded,
 )
-from protocol_v1.errors import Error
-from protocol_v1.member import Member
-from protocol_v1.member_config import MemberConfig
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.member import Member
+from rebalance_lab.protocol_v1.member_config import MemberConfig
+from rebalance_lab.protocol_v1.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,

@@ -10,12 +10,18 @@ from tests.mutants import Hunt, Mutant
 
 HERE = "tests.protocol_v1_member"
 HUNT = Hunt(
-    package="protocol_v1",
+    package="rebalance_lab.protocol_v1",
     modules=[
-        *(f"protocol_v1.member_{name}" for name in ("states", "subscription", "memory", "commits", "connection")),
-        *(f"protocol_v1.member_{name}" for name in ("leave", "heartbeat", "offsets", "leader", "prepare", "join")),
-        "protocol_v1.member",
-        "harness.conversation",
+        *(
+            f"rebalance_lab.protocol_v1.member_{name}"
+            for name in ("states", "subscription", "memory", "commits", "connection")
+        ),
+        *(
+            f"rebalance_lab.protocol_v1.member_{name}"
+            for name in ("leave", "heartbeat", "offsets", "leader", "prepare", "join")
+        ),
+        "rebalance_lab.protocol_v1.member",
+        "rebalance_lab.harness.conversation",
         *(f"{HERE}.{name}" for name in ("alone", "watched", "random_runs", "test_scenarios", "test_errors")),
         *(f"{HERE}.{name}" for name in ("test_member", "test_deadlines_and_offsets", "test_leading_and_leaving")),
     ],

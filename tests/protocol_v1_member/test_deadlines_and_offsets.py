@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from protocol_v1.effects.member import (
+from rebalance_lab.protocol_v1.effects.member import (
     Commit,
     CommitOutcome,
     Committed,
@@ -15,10 +15,10 @@ from protocol_v1.effects.member import (
     PollReturned,
     Responded,
 )
-from protocol_v1.errors import Error
-from protocol_v1.member_config import MemberConfig
-from protocol_v1.member_states import MemberState
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.member_config import MemberConfig
+from rebalance_lab.protocol_v1.member_states import MemberState
+from rebalance_lab.protocol_v1.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocol_v1.effects.member import (
+from rebalance_lab.protocol_v1.effects.member import (
     Close,
     Closed,
     Commit,
@@ -16,10 +16,10 @@ from protocol_v1.effects.member import (
     PollReturned,
     Responded,
 )
-from protocol_v1.errors import Error
-from protocol_v1.member_errors import Reaction, java_name, reaction
-from protocol_v1.member_states import MemberState
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.member_errors import Reaction, java_name, reaction
+from rebalance_lab.protocol_v1.member_states import MemberState
+from rebalance_lab.protocol_v1.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from assignors.interface import RebalanceProtocol
-from assignors.model import Topic
-from harness.conversation import classic_group
-from protocol_v1.config import CoordinatorConfig
-from protocol_v1.consumer_protocol import decode_assignment, decode_subscription
-from protocol_v1.effects.member import (
+from rebalance_lab.assignors.interface import RebalanceProtocol
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.harness.conversation import classic_group
+from rebalance_lab.protocol_v1.config import CoordinatorConfig
+from rebalance_lab.protocol_v1.consumer_protocol import decode_assignment, decode_subscription
+from rebalance_lab.protocol_v1.effects.member import (
     Cause,
     Close,
     Closed,
@@ -22,10 +22,10 @@ from protocol_v1.effects.member import (
     Subscribe,
     Unsubscribe,
 )
-from protocol_v1.errors import Error
-from protocol_v1.member import Member
-from protocol_v1.member_memory import MemberTurn
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.member import Member
+from rebalance_lab.protocol_v1.member_memory import MemberTurn
+from rebalance_lab.protocol_v1.messages import (
     JoinGroupRequest,
     JoinGroupResponseMember,
     SyncGroupRequest,

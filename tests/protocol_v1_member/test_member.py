@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from assignors.interface import RebalanceProtocol
-from assignors.model import Topic
-from harness.conversation import classic_group
-from protocol_v1.consumer_protocol import decode_subscription
-from protocol_v1.effects.member import (
+from rebalance_lab.assignors.interface import RebalanceProtocol
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.harness.conversation import classic_group
+from rebalance_lab.protocol_v1.consumer_protocol import decode_subscription
+from rebalance_lab.protocol_v1.effects.member import (
     CallbackDone,
     Cause,
     Close,
@@ -24,11 +24,11 @@ from protocol_v1.effects.member import (
     RequestMetadata,
     Subscribe,
 )
-from protocol_v1.errors import Error, InvariantBroken
-from protocol_v1.member import Member, rebalance_protocol
-from protocol_v1.member_config import MemberConfig
-from protocol_v1.member_states import MEMBER_TRANSITIONS, MemberEvent, MemberState, next_member_state
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.errors import Error, InvariantBroken
+from rebalance_lab.protocol_v1.member import Member, rebalance_protocol
+from rebalance_lab.protocol_v1.member_config import MemberConfig
+from rebalance_lab.protocol_v1.member_states import MEMBER_TRANSITIONS, MemberEvent, MemberState, next_member_state
+from rebalance_lab.protocol_v1.messages import (
     JoinGroupRequest,
     OffsetCommitRequest,
 )

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from harness.conversation import Conversation, classic_group
-from protocol_v1.effects.member import Cause, CloseOption, Commit, CommitOutcome, Left, RejoinNeeded
-from protocol_v1.member_states import MemberState
-from protocol_v1.states import State
+from rebalance_lab.harness.conversation import Conversation, classic_group
+from rebalance_lab.protocol_v1.effects.member import Cause, CloseOption, Commit, CommitOutcome, Left, RejoinNeeded
+from rebalance_lab.protocol_v1.member_states import MemberState
+from rebalance_lab.protocol_v1.states import State
 
 FIRST_JOIN = "-> JoinGroup(); <- JoinGroup 79; "
 FETCH = "; -> OffsetFetch; <- OffsetFetch 0"

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from itertools import combinations, product
 from typing import Any
 
-from assignors.interface import RebalanceProtocol
-from harness.conversation import Client, Conversation, instance_of
-from protocol_v1.config import CoordinatorConfig
-from protocol_v1.consumer_protocol import decode_assignment, decode_subscription
-from protocol_v1.effects.member import (
+from rebalance_lab.assignors.interface import RebalanceProtocol
+from rebalance_lab.harness.conversation import Client, Conversation, instance_of
+from rebalance_lab.protocol_v1.config import CoordinatorConfig
+from rebalance_lab.protocol_v1.consumer_protocol import decode_assignment, decode_subscription
+from rebalance_lab.protocol_v1.effects.member import (
     Call,
     Callback,
     CallbackDone,
@@ -26,10 +26,10 @@ from protocol_v1.effects.member import (
     TopicPartition,
     Unsubscribe,
 )
-from protocol_v1.errors import Error, InvariantBroken
-from protocol_v1.member_leader import flat
-from protocol_v1.member_states import HEARTBEATING, MemberState
-from protocol_v1.messages import (
+from rebalance_lab.protocol_v1.errors import Error, InvariantBroken
+from rebalance_lab.protocol_v1.member_leader import flat
+from rebalance_lab.protocol_v1.member_states import HEARTBEATING, MemberState
+from rebalance_lab.protocol_v1.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,

@@ -12,16 +12,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.both_protocols import Codec, both_protocols
-from protocol_v1 import messages as v1
-from protocol_v1.consumer_protocol import Assignment as ClassicAssignment
-from protocol_v1.consumer_protocol import Subscription, decode_assignment, encode_assignment, encode_subscription
-from protocol_v1.coordinator import numbered
-from protocol_v1.effects import Effect, Reply
-from protocol_v1.errors import Error
-from protocol_v2.coordinator import Coordinator
-from protocol_v2.states import GroupState
-from protocol_v2.topics import topic_name
+from rebalance_lab.harness.both_protocols import Codec, both_protocols
+from rebalance_lab.protocol_v1 import messages as v1
+from rebalance_lab.protocol_v1.consumer_protocol import Assignment as ClassicAssignment
+from rebalance_lab.protocol_v1.consumer_protocol import (
+    Subscription,
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+)
+from rebalance_lab.protocol_v1.coordinator import numbered
+from rebalance_lab.protocol_v1.effects import Effect, Reply
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v2.coordinator import Coordinator
+from rebalance_lab.protocol_v2.states import GroupState
+from rebalance_lab.protocol_v2.topics import topic_name
 from tests.protocol_v2.random_runs import Client, World
 from tests.protocol_v2.watched import Watched
 

@@ -143,7 +143,7 @@ class Saboteur(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.mutant = mutant
 
     def find_spec(self, name: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
-        if name != f"protocol_v2.{self.mutant.module}":
+        if name != f"rebalance_lab.protocol_v2.{self.mutant.module}":
             return None
         return importlib.machinery.ModuleSpec(name, self, origin=str(source_of(self.mutant)))
 

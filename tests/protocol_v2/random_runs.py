@@ -15,17 +15,17 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer
-from protocol_v1.errors import Error
-from protocol_v2.config import CoordinatorConfig
-from protocol_v2.coordinator import Coordinator
-from protocol_v2.messages import (
+from rebalance_lab.protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v2.config import CoordinatorConfig
+from rebalance_lab.protocol_v2.coordinator import Coordinator
+from rebalance_lab.protocol_v2.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
-from protocol_v2.states import GroupState
-from protocol_v2.topics import topic_name
+from rebalance_lab.protocol_v2.states import GroupState
+from rebalance_lab.protocol_v2.topics import topic_name
 from tests.protocol_v2.watched import Watched
 from tests.running import run_all
 

@@ -22,10 +22,15 @@ import re
 import shlex
 from typing import Any
 
-from harness.sequence_file import parse_sequence, parse_step
-from harness.sequences import PROTOCOLS, Player
-from protocol_v1.consumer_protocol import Assignment as ClassicAssignment
-from protocol_v1.consumer_protocol import Subscription, decode_assignment, encode_assignment, encode_subscription
+from rebalance_lab.harness.sequence_file import parse_sequence, parse_step
+from rebalance_lab.harness.sequences import PROTOCOLS, Player
+from rebalance_lab.protocol_v1.consumer_protocol import Assignment as ClassicAssignment
+from rebalance_lab.protocol_v1.consumer_protocol import (
+    Subscription,
+    decode_assignment,
+    encode_assignment,
+    encode_subscription,
+)
 from tests.protocol_v2.shown import from_listed, partitions, shown, shown_record, sort_neighbours
 
 TOPICS = {"t4": 4, "u2": 2, "t6": 6, "p3": 3, "q3": 3}

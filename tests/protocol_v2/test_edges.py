@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from protocol_v1 import messages as v1
-from protocol_v1.effects import Append, Reply, SetTimer
-from protocol_v1.errors import Error, InvariantBroken, MalformedBytes
-from protocol_v2.classic_side import ClassicGroupImage, NoClassicGroups, NoCodec
-from protocol_v2.config import CoordinatorConfig
-from protocol_v2.coordinator import Coordinator, Status, at_once
-from protocol_v2.group import ConsumerGroup
-from protocol_v2.messages import (
+from rebalance_lab.protocol_v1 import messages as v1
+from rebalance_lab.protocol_v1.effects import Append, Reply, SetTimer
+from rebalance_lab.protocol_v1.errors import Error, InvariantBroken, MalformedBytes
+from rebalance_lab.protocol_v2.classic_side import ClassicGroupImage, NoClassicGroups, NoCodec
+from rebalance_lab.protocol_v2.config import CoordinatorConfig
+from rebalance_lab.protocol_v2.coordinator import Coordinator, Status, at_once
+from rebalance_lab.protocol_v2.group import ConsumerGroup
+from rebalance_lab.protocol_v2.messages import (
     REQUESTS,
     AlterableConfig,
     AlterConfigsResource,
@@ -19,8 +19,8 @@ from protocol_v2.messages import (
     ConsumerGroupHeartbeatRequest,
     IncrementalAlterConfigsRequest,
 )
-from protocol_v2.regex import compile_regex
-from protocol_v2.values import GONE, CurrentAssignment, MemberMetadata, Target
+from rebalance_lab.protocol_v2.regex import compile_regex
+from rebalance_lab.protocol_v2.values import GONE, CurrentAssignment, MemberMetadata, Target
 
 PARTITION = v1.OffsetCommitRequestPartition(partition_index=0, committed_offset=3)
 

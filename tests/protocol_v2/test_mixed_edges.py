@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from harness.both_protocols import both_protocols
-from protocol_v1 import messages as v1
-from protocol_v1.consumer_protocol import Subscription, decode_assignment, encode_subscription
-from protocol_v1.effects import Append, Reply
-from protocol_v1.errors import Error
-from protocol_v2.coordinator import Coordinator, at_once, numbered
-from protocol_v2.messages import ConsumerGroupHeartbeatRequest, TopicPartitions
+from rebalance_lab.harness.both_protocols import both_protocols
+from rebalance_lab.protocol_v1 import messages as v1
+from rebalance_lab.protocol_v1.consumer_protocol import Subscription, decode_assignment, encode_subscription
+from rebalance_lab.protocol_v1.effects import Append, Reply
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v2.coordinator import Coordinator, at_once, numbered
+from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest, TopicPartitions
 from tests.protocol_v2.test_edges import JOIN, ask, codes, joined, machine
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from protocol_v1.effects import Append, Effect, Reply, StateChanged
-from protocol_v1.errors import Error
-from protocol_v2.coordinator import Coordinator
-from protocol_v2.group import ConsumerGroup
-from protocol_v2.messages import ConsumerGroupHeartbeatRequest
-from protocol_v2.records import GROUP_RECORDS, ConsumerGroupMetadata, GroupRecord, TargetMetadata, replay
-from protocol_v2.states import MOVES, Event, GroupState, MemberState
-from protocol_v2.topics import topic_name
-from protocol_v2.values import CurrentAssignment
+from rebalance_lab.protocol_v1.effects import Append, Effect, Reply, StateChanged
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v2.coordinator import Coordinator
+from rebalance_lab.protocol_v2.group import ConsumerGroup
+from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest
+from rebalance_lab.protocol_v2.records import GROUP_RECORDS, ConsumerGroupMetadata, GroupRecord, TargetMetadata, replay
+from rebalance_lab.protocol_v2.states import MOVES, Event, GroupState, MemberState
+from rebalance_lab.protocol_v2.topics import topic_name
+from rebalance_lab.protocol_v2.values import CurrentAssignment
 
 CLASSIC_ONLY = ("PreparingRebalance", "CompletingRebalance")
 EVENTS = {event.value: event for event in Event}

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from protocol_v1.effects.member import (
+from rebalance_lab.protocol_v1.effects.member import (
     Committed,
     MemberEffect,
     Moved,
     Poll,
 )
-from protocol_v1.errors import Error
-from protocol_v2.member import Member
-from protocol_v2.member_config import MemberConfig
-from protocol_v2.messages import (
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v2.member import Member
+from rebalance_lab.protocol_v2.member_config import MemberConfig
+from rebalance_lab.protocol_v2.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     HeartbeatAssignment,

@@ -11,13 +11,19 @@ from tests.mutants import Hunt, Mutant
 HERE = "tests.protocol_v2_member"
 TESTS = ("test_errors", "test_reconciliation", "test_heartbeats", "test_leaving", "test_offsets", "test_scenarios")
 HUNT = Hunt(
-    package="protocol_v2",
+    package="rebalance_lab.protocol_v2",
     modules=[
-        *(f"protocol_v2.member_{name}" for name in ("states", "config", "subscription", "memory", "errors")),
-        *(f"protocol_v2.member_{name}" for name in ("membership", "callbacks", "commits", "reconciliation", "offsets")),
-        *(f"protocol_v2.member_{name}" for name in ("heartbeat", "connection", "close")),
-        "protocol_v2.member",
-        "harness.conversation",
+        *(
+            f"rebalance_lab.protocol_v2.member_{name}"
+            for name in ("states", "config", "subscription", "memory", "errors")
+        ),
+        *(
+            f"rebalance_lab.protocol_v2.member_{name}"
+            for name in ("membership", "callbacks", "commits", "reconciliation", "offsets")
+        ),
+        *(f"rebalance_lab.protocol_v2.member_{name}" for name in ("heartbeat", "connection", "close")),
+        "rebalance_lab.protocol_v2.member",
+        "rebalance_lab.harness.conversation",
         *(f"{HERE}.{name}" for name in ("alone", "watched", "random_runs", *TESTS)),
     ],
     random_runs=f"{HERE}.random_runs",

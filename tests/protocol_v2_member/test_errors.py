@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from protocol_v1.effects.member import Commit, Disconnect, FindCoordinatorRequest, Poll, PollReturned, Unsubscribe
-from protocol_v1.errors import Error
-from protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest
-from protocol_v2.member_errors import REACTIONS, RETRIABLE
-from protocol_v2.member_states import MemberState
-from protocol_v2.messages import ConsumerGroupHeartbeatRequest
+from rebalance_lab.protocol_v1.effects.member import (
+    Commit,
+    Disconnect,
+    FindCoordinatorRequest,
+    Poll,
+    PollReturned,
+    Unsubscribe,
+)
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest
+from rebalance_lab.protocol_v2.member_errors import REACTIONS, RETRIABLE
+from rebalance_lab.protocol_v2.member_states import MemberState
+from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest
 from tests.members.alone import called, of, raised, sent
 from tests.protocol_v2_member.alone import Alone, moves, outcomes, owns, share
 

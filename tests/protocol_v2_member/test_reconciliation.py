@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assignors.model import Topic
-from protocol_v1.effects.member import (
+from rebalance_lab.assignors.model import Topic
+from rebalance_lab.protocol_v1.effects.member import (
     Disconnected,
     MetadataChanged,
     Poll,
@@ -14,10 +14,10 @@ from protocol_v1.effects.member import (
     Subscribe,
     Unsubscribe,
 )
-from protocol_v1.errors import Error
-from protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest
-from protocol_v2.member_states import MemberState
-from protocol_v2.messages import ConsumerGroupHeartbeatRequest, HeartbeatAssignment, TopicPartitions
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest
+from rebalance_lab.protocol_v2.member_states import MemberState
+from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest, HeartbeatAssignment, TopicPartitions
 from tests.members.alone import called, of, raised, sent
 from tests.protocol_v2_member.alone import Alone, moves, outcomes, owns, share
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from harness.conversation import MixedConversation, consumer_group
-from protocol_v1.effects.member import (
+from rebalance_lab.harness.conversation import MixedConversation, consumer_group
+from rebalance_lab.protocol_v1.effects.member import (
     Callback,
     Cause,
     CloseOption,
@@ -22,10 +22,10 @@ from protocol_v1.effects.member import (
     Subscribe,
     Unsubscribe,
 )
-from protocol_v1.errors import Error
-from protocol_v2.member_states import MemberState
-from protocol_v2.messages import ConsumerGroupHeartbeatRequest
-from protocol_v2.states import GroupState
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v2.member_states import MemberState
+from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest
+from rebalance_lab.protocol_v2.states import GroupState
 
 JOIN = "-> Heartbeat 0 full [t] own {}; "
 COMMIT = "-> OffsetCommit; <- OffsetCommit 0; "

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.both_protocols import both_protocols
-from harness.conversation import AnyMember, MixedConversation, id_of
-from harness.stage import GROUP
-from harness.stage import Client as StageClient
-from protocol_v1.effects import Append, Effect
-from protocol_v1.effects.member import (
+from rebalance_lab.harness.both_protocols import both_protocols
+from rebalance_lab.harness.conversation import AnyMember, MixedConversation, id_of
+from rebalance_lab.harness.stage import GROUP
+from rebalance_lab.harness.stage import Client as StageClient
+from rebalance_lab.protocol_v1.effects import Append, Effect
+from rebalance_lab.protocol_v1.effects.member import (
     Call,
     Callback,
     CallbackDone,
@@ -29,15 +29,15 @@ from protocol_v1.effects.member import (
     Told,
     TopicPartition,
 )
-from protocol_v1.errors import Error, InvariantBroken
-from protocol_v1.member import Member as ClassicMember
-from protocol_v1.messages import Request
-from protocol_v2.coordinator import Coordinator
-from protocol_v2.member import Member
-from protocol_v2.member_commits import PREPARE
-from protocol_v2.member_states import IN_GROUP, MemberState
-from protocol_v2.messages import ConsumerGroupHeartbeatRequest
-from protocol_v2.topics import topic_name
+from rebalance_lab.protocol_v1.errors import Error, InvariantBroken
+from rebalance_lab.protocol_v1.member import Member as ClassicMember
+from rebalance_lab.protocol_v1.messages import Request
+from rebalance_lab.protocol_v2.coordinator import Coordinator
+from rebalance_lab.protocol_v2.member import Member
+from rebalance_lab.protocol_v2.member_commits import PREPARE
+from rebalance_lab.protocol_v2.member_states import IN_GROUP, MemberState
+from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest
+from rebalance_lab.protocol_v2.topics import topic_name
 from tests.members.bad_network import BadNetwork, Trouble
 from tests.protocol_v2.watched import Watched as WatchedGroups
 

@@ -76,7 +76,7 @@ def start(folder: Path, config: str = "", *arguments: str, token: str | None = N
     file, log = folder / "service.toml", folder / "service.log"
     kept = f"[[tokens]]\nname = 'test'\nsha256 = '{hashed(token)}'\nrequests_per_minute = 600000\n" if token else ""
     file.write_text(config + "\n" + kept)
-    command = [sys.executable, "-m", "api.cli", "serve", "--config", str(file), "--port", "0", *arguments]
+    command = [sys.executable, "-m", "rebalance_lab.api.cli", "serve", "--config", str(file), "--port", "0", *arguments]
     with log.open("w") as errors:
         process = subprocess.Popen(
             command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True, env={**os.environ}

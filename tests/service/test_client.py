@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from api.client import Ask, AsyncClient, Client, Job, ServiceError
+from rebalance_lab.api.client import Ask, AsyncClient, Client, Job, ServiceError
 from tests.service.conftest import GROUP, HEAVY, ROOT, SCENARIO, Running
 
 
@@ -71,7 +71,7 @@ def test_a_busy_service_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
         httpx.Response(503, json={"detail": "busy"}, headers={"retry-after": "2"}),
         httpx.Response(200, json={"a": 1}),
     ]
-    monkeypatch.setattr("api.client.sleep", waited.append)  # its own name: other threads sleep as well
+    monkeypatch.setattr("rebalance_lab.api.client.sleep", waited.append)  # its own name: other threads sleep as well
     with Client("http://nowhere") as lab:
         monkeypatch.setattr(lab._http, "request", lambda **_: answers.pop(0))
         assert lab.ask(Ask("GET", "/")) == {"a": 1}
@@ -101,7 +101,7 @@ def test_the_service_that_asks_for_assignments(running: Running) -> None:
 
 
 def test_the_readme_of_the_examples_shows_the_defaults() -> None:
-    from api.service.settings import Limits, Settings, read_settings
+    from rebalance_lab.api.service.settings import Limits, Settings, read_settings
 
     readme = (ROOT / "examples" / "http" / "README.md").read_text()
     shown = read_settings(readme.split("```toml")[1].split("```")[0])

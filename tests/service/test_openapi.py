@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.service.openapi.examples import KEPT, text
+from rebalance_lab.api.service.openapi.examples import KEPT, text
 from tests.service.conftest import ROOT, TOKEN, start
 
 CONFIG = """
@@ -49,7 +49,7 @@ def test_every_endpoint_has_examples(document: dict[str, Any]) -> None:
 
 
 def test_examples_are_what_the_code_says_today() -> None:
-    assert KEPT.read_text() == text(), "python -m api.service.openapi.examples writes them anew"
+    assert KEPT.read_text() == text(), "python -m rebalance_lab.api.service.openapi.examples writes them anew"
 
 
 def test_a_request_example_gets_a_good_answer(client: httpx.Client, document: dict[str, Any]) -> None:
@@ -91,5 +91,5 @@ def test_the_wheel_holds_the_page_and_the_examples(tmp_path: Path) -> None:
     hatchling = pytest.importorskip("hatchling.builders.wheel", reason="hatchling is not installed")
     (built,) = hatchling.WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     names = set(zipfile.ZipFile(built).namelist())
-    page = {f"api/service/page/{file.name}" for file in (ROOT / "api" / "service" / "page").iterdir()}
-    assert page | {"api/service/openapi/examples.json"} <= names
+    page = {f"rebalance_lab/api/service/page/{file.name}" for file in (ROOT / "api" / "service" / "page").iterdir()}
+    assert page | {"rebalance_lab/api/service/openapi/examples.json"} <= names

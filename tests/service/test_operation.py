@@ -16,11 +16,11 @@ from typing import Any
 import httpx
 import pytest
 
-from api.service.auth import Bucket, Guard, new_token
-from api.service.pool import Pool, Question
-from api.service.problems import Problem
-from api.service.settings import Limits, Token, read_settings
-from assignors.json_contract import ContractError
+from rebalance_lab.api.service.auth import Bucket, Guard, new_token
+from rebalance_lab.api.service.pool import Pool, Question
+from rebalance_lab.api.service.problems import Problem
+from rebalance_lab.api.service.settings import Limits, Token, read_settings
+from rebalance_lab.assignors.json_contract import ContractError
 from tests.api.conftest import Run, run  # noqa: F401 - a fixture
 from tests.service.conftest import GROUP, HEAVY, SCENARIO, TOKEN, Running, start
 

@@ -19,8 +19,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'rebalance-lab[spark]'")
-    from assignors.json_contract import ContractError
-    from spark_eval.session import check_java, open_session
+    from rebalance_lab.assignors.json_contract import ContractError
+    from rebalance_lab.spark_eval.session import check_java, open_session
 
     try:
         check_java()

@@ -53,7 +53,18 @@ class Proofs:
 
     def command(self, out: str, master: str, *more: str) -> list[str]:
         place = str(self.folder / out)
-        return [sys.executable, "-m", "api.cli", "sweep", str(self.file), "--out", place, "--master", master, *more]
+        return [
+            sys.executable,
+            "-m",
+            "rebalance_lab.api.cli",
+            "sweep",
+            str(self.file),
+            "--out",
+            place,
+            "--master",
+            master,
+            *more,
+        ]
 
     def sweep(self, out: str, master: str, *more: str) -> Rows:
         began = time.monotonic()

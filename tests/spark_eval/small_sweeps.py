@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from spark_eval.sweep_file import Sweep, read_sweep
+from rebalance_lab.spark_eval.sweep_file import Sweep, read_sweep
 
 SCENARIO: dict[str, Any] = {
     "name": "small",

@@ -10,11 +10,11 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from assignors.json_contract import ContractError
-from spark_eval.cells import cells_of
-from spark_eval.folder import Folder
-from spark_eval.ingest.ingest import ingest
-from spark_eval.sweep_file import load_sweep
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.spark_eval.cells import cells_of
+from rebalance_lab.spark_eval.folder import Folder
+from rebalance_lab.spark_eval.ingest.ingest import ingest
+from rebalance_lab.spark_eval.sweep_file import load_sweep
 
 ROOT = Path(__file__).parents[2]
 LINES = [

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from assignors.json_contract import ContractError
-from harness.recommend.decision_table import Cell, DecisionTable, read_table
-from harness.recommend.evidence import evidence
-from harness.scenario.reading import parse_scenario
-from spark_eval.default_table import default_table
-from spark_eval.report.page import table_page
-from spark_eval.sweep_file import load_sweep
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.recommend.decision_table import Cell, DecisionTable, read_table
+from rebalance_lab.harness.recommend.evidence import evidence
+from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.spark_eval.default_table import default_table
+from rebalance_lab.spark_eval.report.page import table_page
+from rebalance_lab.spark_eval.sweep_file import load_sweep
 from tests.harness.test_report import NASTY, Outline, browser, opened  # noqa: F401 - a fixture
 from tests.spark_eval.small_sweeps import SCENARIO
 
@@ -247,5 +247,5 @@ def test_the_wheel_holds_what_the_page_is_made_of(tmp_path: Path) -> None:
     hatchling = pytest.importorskip("hatchling.builders.wheel", reason="hatchling is not installed")
     (built,) = hatchling.WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     names = set(zipfile.ZipFile(built).namelist())
-    assert {"spark_eval/report/page.html", "spark_eval/report/extra.css", "spark_eval/job.py"} <= names
-    assert "spark_eval/data/decision_table.json" in names
+    assert {f"rebalance_lab/spark_eval/{name}" for name in ("report/page.html", "report/extra.css", "job.py")} <= names
+    assert "rebalance_lab/spark_eval/data/decision_table.json" in names

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from assignors.json_contract import ContractError
-from spark_eval.folder import Folder
-from spark_eval.session import PACKAGES, archive_of_packages, check_java, check_master, set_environment
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.spark_eval.folder import Folder
+from rebalance_lab.spark_eval.session import ROOMS, archive_of_packages, check_java, check_master, set_environment
 from tests.spark_eval.small_sweeps import SMALL, small
 
 
@@ -61,7 +61,10 @@ def test_workers_get_this_python_and_this_machine_unless_somebody_says_otherwise
 
 def test_the_archive_for_executors_can_be_imported_from(tmp_path: Path) -> None:
     archive = archive_of_packages(tmp_path)
-    code = f"import {', '.join(PACKAGES)}, spark_eval.simulate; print(spark_eval.simulate.__file__)"
+    code = (
+        f"from rebalance_lab import {', '.join(ROOMS)}; from rebalance_lab.spark_eval import simulate;"
+        "print(simulate.__file__)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env={"PYTHONPATH": str(archive)}
     )

@@ -14,7 +14,11 @@ from tests.spark_eval.small_sweeps import SMALL
 
 def lab(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "api.cli", "sweep", *arguments], capture_output=True, text=True, cwd=cwd, timeout=120
+        [sys.executable, "-m", "rebalance_lab.api.cli", "sweep", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=120,
     )
 
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "160"}
-    command = [sys.executable, "-m", "api.cli", "check", *arguments]
+    command = [sys.executable, "-m", "rebalance_lab.api.cli", "check", *arguments]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
@@ -39,13 +39,13 @@ def test_a_counterexample_is_a_table_json_that_assign_accepts_and_a_command_that
     assert verdicts["valid"] == verdicts["sticky"] == "holds"
     assert verdicts["rack-aware"] == "measured"
     assert set(verdicts.values()) <= {"holds", "broken", "measured", "not-run"}
-    command = [sys.executable, "-m", "api.cli", "assign", "-s", "classic/sticky", "--json"]
+    command = [sys.executable, "-m", "rebalance_lab.api.cli", "assign", "-s", "classic/sticky", "--json"]
     assigned = subprocess.run(
         command, cwd=ROOT, input=json.dumps(found["group"]), capture_output=True, text=True, check=True
     )
     assert json.loads(assigned.stdout)["assignment"]
     again = subprocess.run(
-        found["replay"].replace("rebalance-lab", f"{sys.executable} -m api.cli", 1),
+        found["replay"].replace("rebalance-lab", f"{sys.executable} -m rebalance_lab.api.cli", 1),
         shell=True,
         cwd=ROOT,
         capture_output=True,

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from assignors.strategies import BUILT_IN
-from assignors.testing.check import check
-from assignors.testing.contract import BY_NAME, EVERYBODY, PROPERTIES
-from assignors.testing.promises import PROMISES
-from assignors.testing.report import BROKEN
-from assignors.testing.targets import load_target
-from assignors.testing.text import card, counterexample
-from harness.churn import ProtocolChurn
+from rebalance_lab.assignors.strategies import BUILT_IN
+from rebalance_lab.assignors.testing.check import check
+from rebalance_lab.assignors.testing.contract import BY_NAME, EVERYBODY, PROPERTIES
+from rebalance_lab.assignors.testing.promises import PROMISES
+from rebalance_lab.assignors.testing.report import BROKEN
+from rebalance_lab.assignors.testing.targets import load_target
+from rebalance_lab.assignors.testing.text import card, counterexample
+from rebalance_lab.harness.churn import ProtocolChurn
 from tests.testing.good import GOOD
 
 EXAMPLES = 2_000

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from assignors.json_contract import ContractError, group_from_json
-from assignors.testing import targets
-from assignors.testing.check import check, replay
-from assignors.testing.targets import load_target, target_of
-from assignors.testing.text import card, counterexample
-from harness.churn import ProtocolChurn
+from rebalance_lab.assignors.json_contract import ContractError, group_from_json
+from rebalance_lab.assignors.testing import targets
+from rebalance_lab.assignors.testing.check import check, replay
+from rebalance_lab.assignors.testing.targets import load_target, target_of
+from rebalance_lab.assignors.testing.text import card, counterexample
+from rebalance_lab.harness.churn import ProtocolChurn
 from tests.testing import hostile
 
 

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from hypothesis import Phase, given, settings
 
-from assignors.json_contract import group_from_json, group_to_json
-from assignors.model import Group
-from assignors.testing import AssignorContract, churn_machine, groups, members, topics
-from assignors.testing.answers import Broken
-from assignors.testing.cases import case_from_json, draw_case, events_from_json, events_to_json
-from assignors.testing.events import Event, happen
-from assignors.testing.report import NOT_RUN
-from assignors.testing.rounds import Churns, Rounds
-from assignors.testing.strategies import groups_with_churn
-from harness.churn import ProtocolChurn
+from rebalance_lab.assignors.json_contract import group_from_json, group_to_json
+from rebalance_lab.assignors.model import Group
+from rebalance_lab.assignors.testing import AssignorContract, churn_machine, groups, members, topics
+from rebalance_lab.assignors.testing.answers import Broken
+from rebalance_lab.assignors.testing.cases import case_from_json, draw_case, events_from_json, events_to_json
+from rebalance_lab.assignors.testing.events import Event, happen
+from rebalance_lab.assignors.testing.report import NOT_RUN
+from rebalance_lab.assignors.testing.rounds import Churns, Rounds
+from rebalance_lab.assignors.testing.strategies import groups_with_churn
+from rebalance_lab.harness.churn import ProtocolChurn
 from tests.testing.good import GoodHandOver, GoodKeeper
 from tests.testing.zoo.churn import FailsAfterALostGeneration
 from tests.testing.zoo.given import KeepsWhatItNoLongerSubscribesTo
@@ -86,9 +86,9 @@ def test_a_driver_can_be_handed_in() -> None:
             seen.append(event)
             super().apply(event)
 
-    from assignors.testing.check import check
-    from assignors.testing.search import search
-    from assignors.testing.targets import target_of
+    from rebalance_lab.assignors.testing.check import check
+    from rebalance_lab.assignors.testing.search import search
+    from rebalance_lab.assignors.testing.targets import target_of
 
     assert check(target_of(GoodKeeper), 40, driver=Watching).row("churn").examples >= 5
     search(target_of(GoodKeeper).subject(), 20, 0, churns=Churns(Watching))
@@ -133,7 +133,10 @@ def test_events_are_json_and_any_of_them_may_happen_to_any_group(drawn: tuple[Gr
 
 
 def test_a_case_is_the_same_in_every_process() -> None:
-    script = "from assignors.testing.cases import draw_case; print(*[draw_case(3, n).to_json() for n in range(40)])"
+    script = (
+        "from rebalance_lab.assignors.testing.cases import draw_case;"
+        "print(*[draw_case(3, n).to_json() for n in range(40)])"
+    )
     texts = {
         subprocess.run(
             [sys.executable, "-c", script],
@@ -152,7 +155,16 @@ def test_a_case_is_the_same_in_every_process() -> None:
 def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """In a process of its own, with the plugin and nothing else: the lab's own tests have it loaded by name."""
     environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "assignors.testing.plugin", "--rootdir", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "rebalance_lab.assignors.testing.plugin",
+        "--rootdir",
+        str(folder),
+    ]
     command += ["-p", "no:cacheprovider", "-c", os.devnull]
     return subprocess.run(
         [*command, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
@@ -161,7 +173,7 @@ def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
 
 def test_a_failing_contract_shows_its_counterexample_and_nothing_of_the_kit(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(
-        "from assignors.testing import AssignorContract\n"
+        "from rebalance_lab.assignors.testing import AssignorContract\n"
         f"from tests.testing.zoo.given import {KeepsWhatItNoLongerSubscribesTo.__name__} as Mine\n"
         "class TestMine(AssignorContract):\n    assignor = Mine\n"
     )

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from assignors.testing.check import check, replay
-from assignors.testing.contract import BY_NAME
-from assignors.testing.targets import load_target
-from harness.churn import ProtocolChurn
+from rebalance_lab.assignors.testing.check import check, replay
+from rebalance_lab.assignors.testing.contract import BY_NAME
+from rebalance_lab.assignors.testing.targets import load_target
+from rebalance_lab.harness.churn import ProtocolChurn
 from tests.testing.zoo import BUGS, churn
 
 FAMILIES = {

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.brokers import BrokerConfig, start
-from harness.wire.addresses import parse_bootstrap
-from harness.wire.broker_setup import broker_settings, ensure_topics
-from harness.wire.cluster import Cluster
-from harness.wire.differential import Bench, Outcome, Prepared, Recorded
-from harness.wire.shrinking import shrunk
+from rebalance_lab.harness.brokers import BrokerConfig, start
+from rebalance_lab.harness.wire.addresses import parse_bootstrap
+from rebalance_lab.harness.wire.broker_setup import broker_settings, ensure_topics
+from rebalance_lab.harness.wire.cluster import Cluster
+from rebalance_lab.harness.wire.differential import Bench, Outcome, Prepared, Recorded
+from rebalance_lab.harness.wire.shrinking import shrunk
 from tests.wire.classic_sequences import ClassicTalk
 from tests.wire.consumer_sequences import ConsumerTalk
 

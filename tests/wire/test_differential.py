@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from harness.sequences import play
-from harness.wire.differential import Outcome
-from harness.wire.shrinking import shrunk
+from rebalance_lab.harness.sequences import play
+from rebalance_lab.harness.wire.differential import Outcome
+from rebalance_lab.harness.wire.shrinking import shrunk
 from tests.wire.differential import TOPICS, Tally, open_bench, run_all
 
 pytestmark = pytest.mark.xdist_group("wire")

@@ -11,11 +11,11 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer
 from confluent_kafka.admin import AdminClient
 
-from assignors.strategies import parse_strategy
-from harness.wire.broker_setup import ensure_topics
-from harness.wire.driver import WireMember
-from harness.wire.live_members import Change, Consumer, GroupPlan, enter
-from harness.wire.server import serve
+from rebalance_lab.assignors.strategies import parse_strategy
+from rebalance_lab.harness.wire.broker_setup import ensure_topics
+from rebalance_lab.harness.wire.driver import WireMember
+from rebalance_lab.harness.wire.live_members import Change, Consumer, GroupPlan, enter
+from rebalance_lab.harness.wire.server import serve
 from tests.wire.test_record_command import rebalance_lab
 
 pytestmark = pytest.mark.xdist_group("wire")

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.xdist_group("wire")
 
 def rebalance_lab(*arguments: str, given: object = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "api.cli", *arguments],
+        [sys.executable, "-m", "rebalance_lab.api.cli", *arguments],
         input=json.dumps(given),
         capture_output=True,
         text=True,

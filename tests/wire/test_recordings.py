@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.sequences import play
-from harness.wire.comparison import unequal
-from harness.wire.explained import explanation_of
-from harness.wire.replay import answers_of
+from rebalance_lab.harness.sequences import play
+from rebalance_lab.harness.wire.comparison import unequal
+from rebalance_lab.harness.wire.explained import explanation_of
+from rebalance_lab.harness.wire.replay import answers_of
 
 FILES = sorted((Path(__file__).parent / "recordings").glob("*.json"))
 

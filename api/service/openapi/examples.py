@@ -1,6 +1,6 @@
 """An example for everything in the document, made by the code itself and kept in examples.json.
 
-python -m api.service.openapi.examples        # writes the file anew; a test holds it against the code
+python -m rebalance_lab.api.service.openapi.examples        # writes the file anew; a test holds it against the code
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def example(name: str) -> Any:
 
 
 def made() -> dict[str, Any]:
-    from api.service.jobs import Job
-    from api.service.settings import Limits
-    from api.service.work import OPERATIONS
+    from rebalance_lab.api.service.jobs import Job
+    from rebalance_lab.api.service.settings import Limits
+    from rebalance_lab.api.service.work import OPERATIONS
 
     def asked(operation: str, value: Any, **options: Any) -> Any:
         return json.loads(
@@ -94,7 +94,7 @@ def made() -> dict[str, Any]:
 
 
 def strategies() -> list[dict[str, Any]]:
-    from api.service.strategies import strategy_infos
+    from rebalance_lab.api.service.strategies import strategy_infos
 
     return strategy_infos()
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from starlette.datastructures import QueryParams
 
-from api.service.openapi.schemas import OFFERED, STRATEGY_NAMES
-from api.service.problems import Problem
-from assignors.json_contract import shown
-from harness.weights import NAMES
+from rebalance_lab.api.service.openapi.schemas import OFFERED, STRATEGY_NAMES
+from rebalance_lab.api.service.problems import Problem
+from rebalance_lab.assignors.json_contract import shown
+from rebalance_lab.harness.weights import NAMES
 
 WEIGHT = rf"({'|'.join(NAMES)})=[0-9]{{1,10}}(\.[0-9]{{1,9}})?"
 BOOLEANS = {"true": True, "false": False}

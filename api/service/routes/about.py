@@ -11,14 +11,14 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.service.cache import Answer
-from api.service.http import respond
-from api.service.openapi import parameters
-from api.service.openapi.operations import JSON, operation
-from api.service.openapi.schemas import listed, record, ref
-from api.service.problems import Problem
-from api.service.service import Service
-from api.service.strategies import strategy_infos
+from rebalance_lab.api.service.cache import Answer
+from rebalance_lab.api.service.http import respond
+from rebalance_lab.api.service.openapi import parameters
+from rebalance_lab.api.service.openapi.operations import JSON, operation
+from rebalance_lab.api.service.openapi.schemas import listed, record, ref
+from rebalance_lab.api.service.problems import Problem
+from rebalance_lab.api.service.service import Service
+from rebalance_lab.api.service.strategies import strategy_infos
 
 PAGE = Path(__file__).parents[1] / "page"
 PAGE_POLICY = (

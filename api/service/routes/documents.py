@@ -8,12 +8,12 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.service.http import media_of, read_body, respond
-from api.service.openapi import parameters
-from api.service.openapi.operations import operation
-from api.service.openapi.schemas import ref
-from api.service.pool import Question
-from api.service.service import Service
+from rebalance_lab.api.service.http import media_of, read_body, respond
+from rebalance_lab.api.service.openapi import parameters
+from rebalance_lab.api.service.openapi.operations import operation
+from rebalance_lab.api.service.openapi.schemas import ref
+from rebalance_lab.api.service.pool import Question
+from rebalance_lab.api.service.service import Service
 
 SEEDS = 6
 """The fewest that give a 95 % interval: a request should be answered in seconds."""

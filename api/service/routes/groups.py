@@ -8,14 +8,14 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from api.service.http import respond
-from api.service.openapi import parameters
-from api.service.openapi.operations import JSON, operation
-from api.service.openapi.parameters import Parameter
-from api.service.openapi.schemas import ref
-from api.service.pool import Question
-from api.service.routes.documents import advice_options, advice_parameters
-from api.service.service import Service
+from rebalance_lab.api.service.http import respond
+from rebalance_lab.api.service.openapi import parameters
+from rebalance_lab.api.service.openapi.operations import JSON, operation
+from rebalance_lab.api.service.openapi.parameters import Parameter
+from rebalance_lab.api.service.openapi.schemas import ref
+from rebalance_lab.api.service.pool import Question
+from rebalance_lab.api.service.routes.documents import advice_options, advice_parameters
+from rebalance_lab.api.service.service import Service
 
 GROUP = Parameter(name="group", place="path", schema={"type": "string"}, description="Its id.", example="orders")
 

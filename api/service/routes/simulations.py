@@ -9,17 +9,17 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from api.service.http import media_of, read_body, respond
-from api.service.jobs import Job, follow
-from api.service.openapi import parameters
-from api.service.openapi.examples import JOB_ID
-from api.service.openapi.operations import JSON, operation
-from api.service.openapi.parameters import Parameter
-from api.service.openapi.schemas import ref
-from api.service.pool import Question
-from api.service.problems import Problem
-from api.service.routes.documents import LIFE
-from api.service.service import Service
+from rebalance_lab.api.service.http import media_of, read_body, respond
+from rebalance_lab.api.service.jobs import Job, follow
+from rebalance_lab.api.service.openapi import parameters
+from rebalance_lab.api.service.openapi.examples import JOB_ID
+from rebalance_lab.api.service.openapi.operations import JSON, operation
+from rebalance_lab.api.service.openapi.parameters import Parameter
+from rebalance_lab.api.service.openapi.schemas import ref
+from rebalance_lab.api.service.pool import Question
+from rebalance_lab.api.service.problems import Problem
+from rebalance_lab.api.service.routes.documents import LIFE
+from rebalance_lab.api.service.service import Service
 
 ID = Parameter(name="id", place="path", schema={"type": "string"}, description="As submitted.", example=JOB_ID)
 ASKED = (parameters.STRATEGY, parameters.SEED, parameters.UNTIL)

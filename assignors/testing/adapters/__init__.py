@@ -12,25 +12,25 @@ from typing import Any
 
 
 def _kafka_python(text: str) -> Any:
-    from assignors.testing.adapters.python_clients import KafkaPythonAssignor
+    from rebalance_lab.assignors.testing.adapters.python_clients import KafkaPythonAssignor
 
     return KafkaPythonAssignor(text)
 
 
 def _aiokafka(text: str) -> Any:
-    from assignors.testing.adapters.python_clients import AiokafkaAssignor
+    from rebalance_lab.assignors.testing.adapters.python_clients import AiokafkaAssignor
 
     return AiokafkaAssignor(text)
 
 
 def _java(text: str) -> Any:
-    from assignors.testing.adapters.java import JavaAssignor
+    from rebalance_lab.assignors.testing.adapters.java import JavaAssignor
 
     return JavaAssignor(text)
 
 
 def _command(text: str) -> Any:
-    from assignors.testing.adapters.command import CommandAssignor
+    from rebalance_lab.assignors.testing.adapters.command import CommandAssignor
 
     return CommandAssignor(text)
 

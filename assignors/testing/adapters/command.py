@@ -11,8 +11,8 @@ import shutil
 import subprocess
 from typing import Any
 
-from assignors.json_contract import ContractError, group_to_json
-from assignors.model import Group
+from rebalance_lab.assignors.json_contract import ContractError, group_to_json
+from rebalance_lab.assignors.model import Group
 
 
 class CommandAssignor:

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from assignors.json_contract import ContractError
-from assignors.model import Group, Member, Topic
-from assignors.sticky_user_data import encode_sticky
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.assignors.model import Group, Member, Topic
+from rebalance_lab.assignors.sticky_user_data import encode_sticky
 
 PACKAGE = "org.apache.kafka"
 

@@ -12,10 +12,10 @@ import logging
 from types import SimpleNamespace
 from typing import Any
 
-from assignors.json_contract import ContractError
-from assignors.model import Group, Member
-from assignors.sticky_user_data import encode_sticky
-from assignors.strategies import load_custom
+from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.assignors.model import Group, Member
+from rebalance_lab.assignors.sticky_user_data import encode_sticky
+from rebalance_lab.assignors.strategies import load_custom
 
 
 class FakeCluster:

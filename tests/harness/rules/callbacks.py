@@ -14,9 +14,9 @@ Start at   Callbacks.feed
 
 from __future__ import annotations
 
-from harness.sim.broken import Broken
-from harness.sim.trace import Fact, flat
-from protocol_v1.effects.member import Callback, TopicPartition
+from rebalance_lab.harness.sim.broken import Broken
+from rebalance_lab.harness.sim.trace import Fact, flat
+from rebalance_lab.protocol_v1.effects.member import Callback, TopicPartition
 
 INVARIANT = "callbacks"
 

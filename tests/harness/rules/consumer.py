@@ -22,12 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from harness.sim.broken import Broken
-from harness.sim.trace import Fact
-from protocol_v1.effects.member import TopicPartition
-from protocol_v1.errors import Error
-from protocol_v1.messages import OffsetCommitRequest, OffsetCommitResponse, Request, Response
-from protocol_v2.messages import (
+from rebalance_lab.harness.sim.broken import Broken
+from rebalance_lab.harness.sim.trace import Fact
+from rebalance_lab.protocol_v1.effects.member import TopicPartition
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import OffsetCommitRequest, OffsetCommitResponse, Request, Response
+from rebalance_lab.protocol_v2.messages import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     STEP_OUT_EPOCH,
@@ -35,8 +35,8 @@ from protocol_v2.messages import (
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
-from protocol_v2.shard import REBALANCE, SESSION
-from protocol_v2.states import GroupState
+from rebalance_lab.protocol_v2.shard import REBALANCE, SESSION
+from rebalance_lab.protocol_v2.states import GroupState
 from tests.harness.rules.health import Health, Life
 
 NONE = Error.NONE

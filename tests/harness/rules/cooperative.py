@@ -8,13 +8,13 @@ Start at   Cooperation.feed
 
 from __future__ import annotations
 
-from harness.scenario.model import Resubscribe
-from harness.sim.broken import Broken
-from harness.sim.trace import Fact, flat
-from protocol_v1.consumer_protocol import decode_assignment
-from protocol_v1.effects.member import Callback, TopicPartition
-from protocol_v1.errors import Error
-from protocol_v1.messages import JoinGroupRequest, Request, Response, SyncGroupRequest, SyncGroupResponse
+from rebalance_lab.harness.scenario.model import Resubscribe
+from rebalance_lab.harness.sim.broken import Broken
+from rebalance_lab.harness.sim.trace import Fact, flat
+from rebalance_lab.protocol_v1.consumer_protocol import decode_assignment
+from rebalance_lab.protocol_v1.effects.member import Callback, TopicPartition
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import JoinGroupRequest, Request, Response, SyncGroupRequest, SyncGroupResponse
 
 COOPERATIVE = frozenset(("cooperative-sticky",))
 

@@ -9,10 +9,10 @@ Start at   upgraded, downgraded
 
 from __future__ import annotations
 
-from harness.sim.broken import Broken
-from protocol_v1.consumer_protocol import decode_assignment
-from protocol_v1.messages import JoinGroupRequest
-from protocol_v1.states import State
+from rebalance_lab.harness.sim.broken import Broken
+from rebalance_lab.protocol_v1.consumer_protocol import decode_assignment
+from rebalance_lab.protocol_v1.messages import JoinGroupRequest
+from rebalance_lab.protocol_v1.states import State
 from tests.harness.rules import classic
 from tests.harness.rules.classic import ClassicRules
 from tests.harness.rules.mixed import ClassicSeat, MixedRules

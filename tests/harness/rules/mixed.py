@@ -22,12 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from harness.sim.broken import Broken
-from harness.sim.trace import Fact
-from protocol_v1.consumer_protocol import decode_assignment, decode_subscription
-from protocol_v1.effects.member import TopicPartition
-from protocol_v1.errors import Error
-from protocol_v1.messages import (
+from rebalance_lab.harness.sim.broken import Broken
+from rebalance_lab.harness.sim.trace import Fact
+from rebalance_lab.protocol_v1.consumer_protocol import decode_assignment, decode_subscription
+from rebalance_lab.protocol_v1.effects.member import TopicPartition
+from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -41,12 +41,12 @@ from protocol_v1.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from protocol_v2.messages import (
+from rebalance_lab.protocol_v2.messages import (
     JOIN_EPOCH,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from protocol_v2.shard import JOIN, REBALANCE, SESSION, SYNC
+from rebalance_lab.protocol_v2.shard import JOIN, REBALANCE, SESSION, SYNC
 from tests.harness.rules.consumer import LOG_MS, NOBODY, ConsumerRules, Seat
 from tests.harness.rules.health import Health
 
