@@ -36,7 +36,7 @@ $(VENV)/.dev: $(VENV)/.python pyproject.toml
 
 demo: $(VENV)/.base
 	@$(BIN)/rebalance-lab compare examples/scenarios/rolling_deploy.yaml --seeds 12 --html report.html
-	@$(BIN)/python -m rebalance_lab.harness.machine
+	@$(BIN)/python -m rebalance_lab.harness.kafka.environment
 
 test: lint unit
 
@@ -47,7 +47,7 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev
-	@$(BIN)/python -m rebalance_lab.harness.machine
+	@$(BIN)/python -m rebalance_lab.harness.kafka.environment
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 MINUTES ?= 30
@@ -81,7 +81,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.spark_eval
 
 kafka-image: $(VENV)/.dev
-	$(BIN)/python -m rebalance_lab.harness.brokers.local_image
+	$(BIN)/python -m tools.local_image
 
 wheel: $(VENV)/.dev
 	$(BIN)/python -m hatchling build --target wheel

@@ -15,14 +15,14 @@ from typing import Annotated, TextIO, cast
 
 import typer
 
-from rebalance_lab.api.options.assignors import assign, check
-from rebalance_lab.api.options.broker import broker_app
-from rebalance_lab.api.options.group import group_app
-from rebalance_lab.api.options.live import fidelity, live
-from rebalance_lab.api.options.scenarios import compare, recommend, simulate, size
-from rebalance_lab.api.options.sequences import play, record
-from rebalance_lab.api.options.serve import serve
-from rebalance_lab.api.options.sweep import sweep_app
+from rebalance_lab.api.options.assignor_options import assign, check
+from rebalance_lab.api.options.broker_options import broker_app
+from rebalance_lab.api.options.group_options import group_app
+from rebalance_lab.api.options.live_options import fidelity, live
+from rebalance_lab.api.options.scenario_options import compare, recommend, simulate, size
+from rebalance_lab.api.options.sequence_options import play, record
+from rebalance_lab.api.options.serve_options import serve
+from rebalance_lab.api.options.sweep_options import sweep_app
 from rebalance_lab.api.terminal import BadInput, harmless
 
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
@@ -74,7 +74,7 @@ def version(
 
 def main() -> None:
     """The console script. Whatever a user can cause ends as one line; only our own bugs end in a traceback."""
-    from rebalance_lab.assignors.interface import AssignorError
+    from rebalance_lab.assignors.errors import AssignorError
     from rebalance_lab.assignors.json_contract import ContractError
 
     open_closed_streams()

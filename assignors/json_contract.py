@@ -17,7 +17,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rebalance_lab.assignors.model import EMPTY, Group, Member, Topic, in_java_order
+from rebalance_lab.assignors.java.string_order import in_java_order
+from rebalance_lab.assignors.model import EMPTY, Group, Member, Topic
 
 MAX_PARTITIONS = 10_000_000
 """A group's partitions in all. Kafka clusters stay far below; a typo of three zeros should not eat the machine."""

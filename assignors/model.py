@@ -17,22 +17,11 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, Self
 
+from rebalance_lab.assignors.java.string_order import in_java_order
+
 EMPTY: Mapping[str, Sequence[int]] = MappingProxyType({})
 NOBODY = -1
 """Where a list says who holds each partition: nobody does."""
-
-
-def java_string_order(text: str) -> bytes:
-    """Sort key of java.lang.String: by UTF-16 unit, so characters above U+FFFF come before U+E000..U+FFFF."""
-    return text.encode("utf-16-be", "surrogatepass")
-
-
-def in_java_order(names: Iterable[str]) -> list[str]:
-    names = list(names)
-    # ASCII sorts alike by code point and by UTF-16 unit, and the plain sort is far faster.
-    if all(name.isascii() for name in names):
-        return sorted(names)
-    return sorted(names, key=java_string_order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +266,7 @@ class Group:
     def hash_order(self) -> Sequence[str]:
         """Member ids as Java walks them: its groups are a HashMap, filled in order of arrival."""
         if self._hash_order is None:
-            from rebalance_lab.assignors.java_order import string_order
+            from rebalance_lab.assignors.java.hash_order import string_order
 
             object.__setattr__(self, "_hash_order", string_order(self.members))
         assert self._hash_order is not None

@@ -23,27 +23,15 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from rebalance_lab.assignors.model import NOBODY, Assignment, Group, in_java_order
-from rebalance_lab.assignors.quality import previous_owners, subscription_classes
+from rebalance_lab.assignors.java.string_order import in_java_order
+from rebalance_lab.assignors.model import NOBODY, Assignment, Group
+from rebalance_lab.assignors.quality import Optimum, previous_owners, subscription_classes
 
 EXACT_UP_TO = 5_000
 ARCS_PER_PARTITION = 6
 """Of the exact size: a flow of more arcs takes a minute rather than seconds, however few the partitions."""
 SEARCH_BUDGET = 2_000_000
 """Beyond the exact size, edges that the search for balance may look at before an even split stands in as the bound."""
-
-
-@dataclass(frozen=True, slots=True)
-class Optimum:
-    counts: tuple[int, ...]
-    """Per member, in the group's order."""
-    moves: int
-    """Partitions whose previous owner is still a member and does not get them back; a lower bound unless exact."""
-    rack_matches: int | None
-    """None when no member or no partition has a rack; an upper bound unless exact."""
-    exact: bool
-    assignment: Assignment | None
-    """A witness of all three; None where they are only bounds."""
 
 
 def optimum(group: Group, *, exact_up_to: int = EXACT_UP_TO) -> Optimum:

@@ -13,18 +13,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from rebalance_lab.assignors.interface import Assignor, AssignorError, error_line, error_text, supported_protocols_of
+from rebalance_lab.assignors.errors import AssignorError, error_line, error_text
+from rebalance_lab.assignors.interface import Assignor, supported_protocols_of
 from rebalance_lab.assignors.json_contract import ContractError, shown
 from rebalance_lab.assignors.model import Group
 
 BUILT_IN: Mapping[str, tuple[str, str]] = {
-    "classic/range": ("rebalance_lab.assignors.range", "RangeAssignor"),
-    "classic/roundrobin": ("rebalance_lab.assignors.round_robin", "RoundRobinAssignor"),
-    "classic/sticky": ("rebalance_lab.assignors.sticky", "StickyAssignor"),
-    "classic/cooperative-sticky": ("rebalance_lab.assignors.cooperative_sticky", "CooperativeStickyAssignor"),
-    "classic/load-aware": ("rebalance_lab.assignors.load_aware", "LoadAwareAssignor"),
-    "consumer/range": ("rebalance_lab.assignors.server_range", "ServerRangeAssignor"),
-    "consumer/uniform": ("rebalance_lab.assignors.server_uniform", "UniformAssignor"),
+    "classic/range": ("rebalance_lab.assignors.classic.range", "RangeAssignor"),
+    "classic/roundrobin": ("rebalance_lab.assignors.classic.round_robin", "RoundRobinAssignor"),
+    "classic/sticky": ("rebalance_lab.assignors.classic.sticky.sticky", "StickyAssignor"),
+    "classic/cooperative-sticky": ("rebalance_lab.assignors.classic.cooperative_sticky", "CooperativeStickyAssignor"),
+    "classic/load-aware": ("rebalance_lab.assignors.classic.load_aware", "LoadAwareAssignor"),
+    "consumer/range": ("rebalance_lab.assignors.broker.range", "ServerRangeAssignor"),
+    "consumer/uniform": ("rebalance_lab.assignors.broker.uniform", "UniformAssignor"),
 }
 
 SHORT = {"range": "classic/range"} | {

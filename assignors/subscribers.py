@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from rebalance_lab.assignors.java_order import string_order
-from rebalance_lab.assignors.model import Layout, Member, in_java_order, java_string_order
+from rebalance_lab.assignors.java.hash_order import string_order
+from rebalance_lab.assignors.java.string_order import in_java_order, java_string_order
+from rebalance_lab.assignors.model import Layout, Member
 
 
 def static_members_first(members: Mapping[str, Member]) -> list[str]:

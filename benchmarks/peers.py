@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.groups import Cell, group_for
 from rebalance_lab.assignors.strategies import load_assignor, parse_strategy
-from rebalance_lab.assignors.testing.adapters.python_clients import FakeCluster
+from rebalance_lab.assignors.testing.subject.adapters.python_clients import FakeCluster
 
 JAVA_SOURCE = Path(__file__).parent / "java" / "AssignorBench.java"
 
@@ -80,7 +80,7 @@ def start_java() -> Any:
         raise Unsupported("no javac (a JDK) here")
     import jpype
 
-    from rebalance_lab.harness.brokers.artifacts import cache_home, kafka_jars
+    from rebalance_lab.harness.kafka.brokers.processes.artifacts import cache_home, kafka_jars
 
     classes = cache_home() / "benchmark-classes"
     jars = [str(jar) for jar in kafka_jars()]

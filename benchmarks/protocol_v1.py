@@ -15,16 +15,13 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from time import process_time
 
+from rebalance_lab.assignors.classic.range import RangeAssignor
 from rebalance_lab.assignors.interface import RebalanceProtocol
 from rebalance_lab.assignors.model import Topic
-from rebalance_lab.assignors.range import RangeAssignor
-from rebalance_lab.harness.conversation import classic_group
-from rebalance_lab.protocol_v1.config import CoordinatorConfig
-from rebalance_lab.protocol_v1.consumer_protocol import Subscription, encode_subscription
-from rebalance_lab.protocol_v1.coordinator import Coordinator, at_once
-from rebalance_lab.protocol_v1.effects import Effect, Reply
-from rebalance_lab.protocol_v1.member_leader import assignments_of
-from rebalance_lab.protocol_v1.messages import (
+from rebalance_lab.harness.conversation.conversations import classic_group
+from rebalance_lab.protocol_v1.common.consumer_protocol import Subscription, encode_subscription
+from rebalance_lab.protocol_v1.common.effects import Effect, Reply
+from rebalance_lab.protocol_v1.common.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupResponse,
@@ -37,7 +34,10 @@ from rebalance_lab.protocol_v1.messages import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
-from rebalance_lab.protocol_v1.states import State
+from rebalance_lab.protocol_v1.coordinator.config import CoordinatorConfig
+from rebalance_lab.protocol_v1.coordinator.coordinator import Coordinator, at_once
+from rebalance_lab.protocol_v1.coordinator.state.states import State
+from rebalance_lab.protocol_v1.member.leader import assignments_of
 
 GROUP, TOPIC = "g", "orders"
 SIZES = (10, 100, 1_000, 10_000)

@@ -16,15 +16,15 @@ from dataclasses import dataclass, field
 from statistics import median
 from time import process_time
 
-from rebalance_lab.harness.conversation import consumer_group
-from rebalance_lab.protocol_v1.effects import Effect, Reply
-from rebalance_lab.protocol_v2.coordinator import Coordinator, at_once
-from rebalance_lab.protocol_v2.messages import (
+from rebalance_lab.harness.conversation.conversations import consumer_group
+from rebalance_lab.protocol_v1.common.effects import Effect, Reply
+from rebalance_lab.protocol_v2.common.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
-from rebalance_lab.protocol_v2.states import GroupState
+from rebalance_lab.protocol_v2.coordinator.coordinator import Coordinator, at_once
+from rebalance_lab.protocol_v2.coordinator.state.states import GroupState
 
 GROUP, TOPIC = "g", "orders"
 SIZES = (10, 100, 1_000, 10_000)

@@ -35,7 +35,7 @@ from fastapi import FastAPI
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rebalance_lab.api.answers.assign import Asked, answer_document
+from rebalance_lab.api.answers.assign_answer import Asked, answer_document
 from rebalance_lab.assignors.json_contract import decode
 
 MEMBERS, TOPICS, PARTITIONS = 100, 10, 100

@@ -23,6 +23,7 @@ from typing import Any
 
 import simpy
 
+from rebalance_lab.harness.evaluate.simulation import simulate
 from rebalance_lab.harness.scenario.model import (
     Event,
     MemberSpec,
@@ -33,9 +34,8 @@ from rebalance_lab.harness.scenario.model import (
     Scenario,
     TopicSpec,
 )
-from rebalance_lab.harness.sim.kernel import Kernel, Timers
-from rebalance_lab.harness.sim.run import simulate
-from rebalance_lab.protocol_v1.effects import TimerKey
+from rebalance_lab.harness.simulator.kernel import Kernel, Timers
+from rebalance_lab.protocol_v1.common.effects import TimerKey
 
 STRATEGIES = (
     "classic/range",

@@ -19,7 +19,7 @@ from typing import Any
 from rebalance_lab.spark_eval.cells import Cell, cells_of
 from rebalance_lab.spark_eval.folder import Folder
 from rebalance_lab.spark_eval.session import open_session
-from rebalance_lab.spark_eval.simulate import result
+from rebalance_lab.spark_eval.stages.run_stage import result
 from rebalance_lab.spark_eval.sweep import run_sweep
 from rebalance_lab.spark_eval.sweep_file import Sweep, read_sweep
 

@@ -1,10 +1,11 @@
-"""Thousands to millions of harness runs as a Spark job, and what they say.
+"""Run the harness thousands to millions of times as Spark jobs, and say what the runs mean.
 
-A sweep file      sweep_file.py reads it, with parameters.py (grids, ranges, distributions, cases) and places.py (paths)
-Its cells         cells.py: every combination as a scenario of its own, with what a run of it will cost
-Stages            expand -> simulate -> aggregate -> publish, a module each: frame in, frame out, schemas.py
-Running them      sweep.py goes wave by wave; plan.py deals runs out to tasks; folder.py keeps what is done
-Where it runs     session.py: a laptop, local-cluster, a standalone cluster; job.py is what spark-submit takes
-What came of it   decision_table.py, report/
-Real inputs       ingest/: snapshots, membership logs and __consumer_offsets become scenarios
+sweep_file.py          reads a sweep, with parameters.py (grids, ranges, distributions) and scenario_paths.py
+cells.py               every combination as a scenario of its own (run_cost.py: what a run of it will cost)
+stages/                expand -> simulate -> aggregate -> publish, a module each: frame in, frame out
+sweep.py, folder.py    goes wave by wave; keeps what is done
+session.py, job.py     a laptop, local-cluster, a standalone cluster; what spark-submit takes
+report/                a decision table as one web page
+ingest/                snapshots, membership logs and __consumer_offsets become scenarios
+default_table.py       the decision table that ships with the package (data/)
 """

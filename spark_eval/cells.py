@@ -18,12 +18,12 @@ from typing import Any
 
 from rebalance_lab.assignors.json_contract import ContractError, at
 from rebalance_lab.harness.scenario.model import Scenario
-from rebalance_lab.harness.scenario.reading import parse_scenario
-from rebalance_lab.harness.units import quoted
-from rebalance_lab.spark_eval.parameters import Choice, Label, Parameter
-from rebalance_lab.spark_eval.places import put
-from rebalance_lab.spark_eval.prediction import predicted_ms
+from rebalance_lab.harness.scenario.reader import parse_scenario
+from rebalance_lab.harness.scenario.units import quoted
+from rebalance_lab.spark_eval.run_cost import predicted_ms
+from rebalance_lab.spark_eval.scenario_paths import put
 from rebalance_lab.spark_eval.sweep_file import Sweep, digest
+from rebalance_lab.spark_eval.sweep_parameters import Choice, Label, Parameter
 
 SCENARIO = "scenario"
 """The parameter that a sweep over several scenarios has besides its own."""

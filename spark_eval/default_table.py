@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from importlib.resources import files
 
-from rebalance_lab.harness.recommend.decision_table import DecisionTable, read_table
+from rebalance_lab.harness.evaluate.recommend.decision_table import DecisionTable, read_table
 
 FILE = "decision_table.json"
 

@@ -14,7 +14,7 @@ import json
 from typing import Any
 
 from rebalance_lab.assignors.json_contract import ContractError
-from rebalance_lab.harness.report.page import lab_version
+from rebalance_lab.harness.evaluate.report.page import lab_version
 from rebalance_lab.spark_eval.sweep_file import Sweep
 
 MANIFEST = "sweep.json"
@@ -109,7 +109,7 @@ class Folder:
         paths = [self.at("runs", name) for name in self.waves()]
         if not paths:
             return None
-        from rebalance_lab.spark_eval.schemas import RESULTS
+        from rebalance_lab.spark_eval.stages.frame_schemas import RESULTS
 
         return self.spark.read.schema(RESULTS).parquet(*paths)
 

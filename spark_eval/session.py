@@ -106,8 +106,8 @@ def set_environment(master: str) -> None:
 
 
 def check_java() -> None:
-    from rebalance_lab.harness.brokers.interface import BrokerError
-    from rebalance_lab.harness.brokers.java import find_java
+    from rebalance_lab.harness.kafka.brokers.cluster_interface import BrokerError
+    from rebalance_lab.harness.kafka.brokers.processes.java import find_java
 
     try:
         find_java()

@@ -20,14 +20,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_lab.assignors.json_contract import ContractError
-from rebalance_lab.harness.runs import Progress, Sample
+from rebalance_lab.harness.evaluate.runs import Progress, Sample
 from rebalance_lab.spark_eval.cells import Cell, cells_of
-from rebalance_lab.spark_eval.expand import cells_frame, expand
 from rebalance_lab.spark_eval.folder import Folder
-from rebalance_lab.spark_eval.plan import Task, dealt, pending, plan, task_ms, tasks_of
-from rebalance_lab.spark_eval.publish import publish
-from rebalance_lab.spark_eval.schemas import RESULTS
-from rebalance_lab.spark_eval.simulate import FAILED, row_of, simulate
+from rebalance_lab.spark_eval.stages.expand_stage import cells_frame, expand
+from rebalance_lab.spark_eval.stages.frame_schemas import RESULTS
+from rebalance_lab.spark_eval.stages.plan import Task, dealt, pending, plan, task_ms, tasks_of
+from rebalance_lab.spark_eval.stages.publish_stage import publish
+from rebalance_lab.spark_eval.stages.run_stage import FAILED, row_of, simulate
 from rebalance_lab.spark_eval.sweep_file import Sweep
 
 WAVE_S = 20.0

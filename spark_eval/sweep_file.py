@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from rebalance_lab.assignors.json_contract import ContractError, at, expect_list, expect_object, refuse_unknown
-from rebalance_lab.harness.compare import DEFAULT_STRATEGIES, MOST_SEEDS, checked_strategies
+from rebalance_lab.harness.evaluate.comparison import DEFAULT_STRATEGIES, MOST_SEEDS, checked_strategies
+from rebalance_lab.harness.measure.cost_weights import checked, checked_whole, default_weights
 from rebalance_lab.harness.scenario.documents import decode_document
-from rebalance_lab.harness.scenario.reading import parse_scenario
-from rebalance_lab.harness.units import quoted
-from rebalance_lab.harness.weights import checked, checked_whole, default_weights
-from rebalance_lab.spark_eval.parameters import Parameter, read_parameter
+from rebalance_lab.harness.scenario.reader import parse_scenario
+from rebalance_lab.harness.scenario.units import quoted
+from rebalance_lab.spark_eval.sweep_parameters import Parameter, read_parameter
 
 KEYS = ("name", "description", "scenario", "scenarios", "parameters", "strategies", "seeds", "draws", "weights", "map")
 USUAL_SEEDS = 20

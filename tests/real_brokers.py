@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rebalance_lab.harness.brokers import BrokerConfig, BrokerError, Cluster, start
+from rebalance_lab.harness.kafka.brokers import BrokerConfig, BrokerError, Cluster, start
 
 
 def cluster_of(nodes: int, config: BrokerConfig | None = None) -> Iterator[Cluster]:

@@ -13,7 +13,7 @@ from rebalance_lab.assignors.json_contract import ContractError
 from rebalance_lab.assignors.strategies import Strategy, load_named, parse_strategy
 
 if TYPE_CHECKING:
-    from rebalance_lab.harness.wire.live_members import Change, GroupPlan
+    from rebalance_lab.harness.kafka.wire.members.live_members import Change, GroupPlan
 
 
 def live_assignor_command(
@@ -31,8 +31,8 @@ def live_assignor_command(
 
     `topics`: names, with commas between. `seconds`: leave after so long, without Ctrl-C.
     """
-    from rebalance_lab.harness.wire.addresses import WireError
-    from rebalance_lab.harness.wire.live_members import GroupPlan
+    from rebalance_lab.harness.kafka.wire.addresses import WireError
+    from rebalance_lab.harness.kafka.wire.members.live_members import GroupPlan
 
     plan = GroupPlan(
         bootstrap=bootstrap,
@@ -63,7 +63,7 @@ def strategy_of(text: str) -> Strategy:
 
 
 async def until_stopped(plan: GroupPlan, tell: Callable[[Change], None], seconds: float | None) -> None:
-    from rebalance_lab.harness.wire.live_members import run_members
+    from rebalance_lab.harness.kafka.wire.members.live_members import run_members
 
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -83,7 +83,7 @@ def shown_as(as_json: bool) -> Callable[[Change], None]:
         print(json.dumps({"member": change.member, "callback": change.callback, "owned": owned}), flush=True)
 
     def in_words(change: Change) -> None:
-        from rebalance_lab.harness.stories import partitions_shown
+        from rebalance_lab.harness.conversation.message_text import partitions_shown
 
         owned = partitions_shown(change.owned) or "nothing"
         console().print(f"{change.member}  {change.callback}  owns {owned}", soft_wrap=True)

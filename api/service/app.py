@@ -16,13 +16,13 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp
 
-from rebalance_lab.api.service.edge import OPEN, Edge
-from rebalance_lab.api.service.http import problem_response
+from rebalance_lab.api.service.connection.bodies import problem_response
+from rebalance_lab.api.service.connection.edge import OPEN, Edge
+from rebalance_lab.api.service.connection.problems import Problem
 from rebalance_lab.api.service.openapi.schemas import components
-from rebalance_lab.api.service.problems import Problem
-from rebalance_lab.api.service.routes import about, documents, groups, simulations
+from rebalance_lab.api.service.routes import about_routes, document_routes, group_routes, simulation_routes
 from rebalance_lab.api.service.service import Service
-from rebalance_lab.api.service.settings import LOOPBACK, Settings
+from rebalance_lab.api.service.service_settings import LOOPBACK, Settings
 
 ABOUT = """Assignments as Kafka makes them, simulations of a consumer group's life, and which strategy to take.
 
@@ -49,13 +49,13 @@ def create_app(settings: Settings) -> tuple[ASGIApp, Service]:
         redirect_slashes=False,
     )
     routes: list[Route] = []
-    for family in (documents, simulations, groups, about):
+    for family in (document_routes, simulation_routes, group_routes, about_routes):
         made = family.router(service)
         routes += (route for route in made.routes if isinstance(route, Route))
         app.include_router(made)
     for kind in (Problem, HTTPException):
         app.add_exception_handler(kind, on_problem(service, routes))
-    app.include_router(about.document_router(document(app, settings)))
+    app.include_router(about_routes.document_router(document(app, settings)))
     guarded: ASGIApp = Edge(app, service.guard, service.metrics, hosts(settings))
     if settings.cors_origins:
         guarded = CORSMiddleware(

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from rebalance_lab.api.service.problems import Problem
-from rebalance_lab.api.service.settings import Cluster
+from rebalance_lab.api.service.connection.problems import Problem
+from rebalance_lab.api.service.service_settings import Cluster
 
 AT_ONCE = 8
 GRACE_S = 1.0
@@ -64,7 +64,7 @@ def unanswered(cluster: Cluster, why: str) -> Problem:
 
 
 def look_at(cluster: Cluster, group: str) -> dict[str, Any]:
-    from rebalance_lab.harness.groups import GroupError, describe, snapshot
+    from rebalance_lab.harness.kafka.groups import GroupError, describe, snapshot
 
     try:
         found = describe(cluster.bootstrap, group, timeout_s=cluster.timeout_s, settings=cluster.settings)

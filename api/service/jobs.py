@@ -14,9 +14,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rebalance_lab.api.service.cache import Answer
-from rebalance_lab.api.service.pool import Progress, Question
-from rebalance_lab.api.service.problems import Problem
+from rebalance_lab.api.service.answer_cache import Answer
+from rebalance_lab.api.service.connection.problems import Problem
+from rebalance_lab.api.service.workers.pool import Progress, Question
 
 OVER = ("done", "failed", "cancelled")
 STILL_HERE_S = 10.0

@@ -9,17 +9,17 @@ import asyncio
 import logging
 import time
 
-from rebalance_lab.api.service.auth import Guard
-from rebalance_lab.api.service.cache import Answer, Cache
+from rebalance_lab.api.service.answer_cache import Answer, Cache
 from rebalance_lab.api.service.clusters import Clusters
+from rebalance_lab.api.service.connection.auth import Guard
+from rebalance_lab.api.service.connection.json_logs import log
+from rebalance_lab.api.service.connection.metrics import Metrics
+from rebalance_lab.api.service.connection.problems import Problem, of_contract
 from rebalance_lab.api.service.jobs import Jobs
-from rebalance_lab.api.service.logs import log
-from rebalance_lab.api.service.metrics import Metrics
-from rebalance_lab.api.service.pool import Busy, Died, Failed, Pool, Progress, Question, Refused, TookTooLong
-from rebalance_lab.api.service.problems import Problem, of_contract
-from rebalance_lab.api.service.settings import Settings
+from rebalance_lab.api.service.service_settings import Settings
+from rebalance_lab.api.service.workers.pool import Busy, Died, Failed, Pool, Progress, Question, Refused, TookTooLong
 from rebalance_lab.assignors.json_contract import ContractError
-from rebalance_lab.harness.runs import cores
+from rebalance_lab.harness.evaluate.runs import cores
 
 QUICK_NICE, SLOW_NICE = 3, 8
 

@@ -1,15 +1,14 @@
-"""The property-testing kit: point it at an assignor, get a report card of thousands of groups, or a counterexample.
+"""Test an assignor against its promises: a report card over thousands of groups, or the smallest counterexample.
 
 Three ways in: `rebalance-lab check package.module:Class`; AssignorContract, a pytest base class; churn_machine, a
 Hypothesis state machine. Needs the extra `testing`.
 
-Read in this order
-contract.py           every property by name, and under which promise it is held
-properties.py         what everybody is held to, and balance; properties_moves.py: sticky, cooperative, racks, churn
-families.py, draw.py  what is tried; events.py: what happens to a group; strategies.py: the same for Hypothesis
-subject.py            the assignor on the bench; targets.py and adapters/: where it comes from
-search.py, shrink.py  find, and make small; sandbox.py, elsewhere.py, crossing.py, history.py: other processes
-check.py, report.py   the whole of it, and what comes out; text.py prints it
+properties/         every property by name (contract.py), and the promise under which it is held
+groups/             what is tried: random groups, families of them, what happens to a group
+subject/            the assignor under test: where it comes from, asked under a time limit, its answer checked
+search/             find a broken property, make its group small, print the report card
+subprocess_oracle/  the same questions in another process, with another hash seed and in another order
+churn_machine.py, pytest_contract.py, pytest_plugin.py   the ways in for tests
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rebalance_lab.assignors.testing.machine import churn_machine as churn_machine
+    from rebalance_lab.assignors.testing.churn_machine import churn_machine as churn_machine
+    from rebalance_lab.assignors.testing.groups.hypothesis_strategies import churn as churn
+    from rebalance_lab.assignors.testing.groups.hypothesis_strategies import groups as groups
+    from rebalance_lab.assignors.testing.groups.hypothesis_strategies import members as members
+    from rebalance_lab.assignors.testing.groups.hypothesis_strategies import topics as topics
     from rebalance_lab.assignors.testing.pytest_contract import AssignorContract as AssignorContract
-    from rebalance_lab.assignors.testing.strategies import churn as churn
-    from rebalance_lab.assignors.testing.strategies import groups as groups
-    from rebalance_lab.assignors.testing.strategies import members as members
-    from rebalance_lab.assignors.testing.strategies import topics as topics
 
 _HOMES = {
     "AssignorContract": "pytest_contract",
-    "churn": "strategies",
-    "churn_machine": "machine",
-    "groups": "strategies",
-    "members": "strategies",
-    "topics": "strategies",
+    "churn": "groups.hypothesis_strategies",
+    "churn_machine": "churn_machine",
+    "groups": "groups.hypothesis_strategies",
+    "members": "groups.hypothesis_strategies",
+    "topics": "groups.hypothesis_strategies",
 }
 __all__ = ["AssignorContract", "churn", "churn_machine", "groups", "members", "topics"]
 

@@ -19,12 +19,12 @@ from typing import ClassVar
 
 import pytest
 
-from rebalance_lab.assignors.testing.check import EXAMPLES, check
-from rebalance_lab.assignors.testing.contract import PROPERTIES
-from rebalance_lab.assignors.testing.report import NOT_RUN, Report
-from rebalance_lab.assignors.testing.rounds import DriverFactory, MachineFactory, Rounds
-from rebalance_lab.assignors.testing.targets import target_of
-from rebalance_lab.assignors.testing.text import counterexample, verdict
+from rebalance_lab.assignors.testing.properties.contract import PROPERTIES
+from rebalance_lab.assignors.testing.search.checking import EXAMPLES, check
+from rebalance_lab.assignors.testing.search.report_card import NOT_RUN, Report
+from rebalance_lab.assignors.testing.search.report_text import counterexample, verdict
+from rebalance_lab.assignors.testing.subject.rounds import DriverFactory, MachineFactory, Rounds
+from rebalance_lab.assignors.testing.subject.targets import target_of
 
 
 class AssignorContract:

@@ -1,17 +1,17 @@
 """The report cards in this folder: assignors of other clients, and Java's from its jar, held to what they are for.
 
 `python examples/report_cards/make.py [NAME ...]` writes NAME.txt beside it. Java's need a JDK and Kafka's jars, which
-`rebalance_lab.harness.brokers` fetches once.
+`rebalance_lab.harness.kafka.brokers` fetches once.
 """
 
 import os
 import sys
 from pathlib import Path
 
-from rebalance_lab.assignors.testing.check import check
-from rebalance_lab.assignors.testing.targets import load_target
-from rebalance_lab.assignors.testing.text import card, counterexample
-from rebalance_lab.harness.churn import ProtocolChurn
+from rebalance_lab.assignors.testing.search.checking import check
+from rebalance_lab.assignors.testing.search.report_text import card, counterexample
+from rebalance_lab.assignors.testing.subject.targets import load_target
+from rebalance_lab.harness.conversation.protocol_churn import ProtocolChurn
 
 HERE = Path(__file__).parent
 KAFKA_PYTHON = "kafka-python:kafka.coordinator.assignors"
@@ -37,7 +37,7 @@ CARDS = {
 
 
 def jars() -> str:
-    from rebalance_lab.harness.brokers.artifacts import kafka_jars
+    from rebalance_lab.harness.kafka.brokers.processes.artifacts import kafka_jars
 
     return os.pathsep.join(str(jar) for jar in kafka_jars() if jar.name.startswith(("kafka-clients", "slf4j-api")))
 

@@ -1,10 +1,12 @@
-"""Scenario files: what happens to a group, read from YAML or JSON and checked with the path of the bad field.
+"""Read, check and write scenario files: a group, its workload and a timeline of events.
 
-model.py          a Scenario and its parts as plain values; all that a simulation needs to import
-reading.py        load_scenario, parse_scenario: from a file or from data (decoded by documents.py, held to checks.py)
-form.py, forms.py the file's shape, with topic_form.py and event_forms.py; topics.py and events.py build the values
-settings.py       clients' and brokers' settings by their Kafka names; strategy_lists.py what a group runs; instances.py
-                  the group.instance.id of each member
-writing.py        scenario_json: a Scenario back to data that reads as the same
-from_group.py     a Scenario around a group that is there; schema.py the JSON Schema; timeline.py who is there when
+model.py            Scenario and its events as frozen dataclasses
+reader.py           a file to a Scenario (documents.py: YAML and JSON; checks.py: what cannot happen is refused)
+writer.py           a Scenario back to the data of a file
+forms/              the shape of a file, as pydantic classes and as JSON Schema
+events.py, topics.py, settings.py, strategy_lists.py   the parts of a file
+application.py      how an application consumes, beyond its client's settings
+constants.py        how long brokers and clients take: what a scenario does not say
+from_group.py, to_group.py, presence.py, instance_ids.py   a group to a scenario and back
+units.py            20s, 600/s, 0.1%, 20MB
 """

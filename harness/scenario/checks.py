@@ -15,7 +15,8 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from rebalance_lab.assignors.json_contract import ContractError, at
-from rebalance_lab.harness.scenario.forms import MAX_MEMBERS
+from rebalance_lab.harness.scenario.forms.scenario_form import MAX_MEMBERS
+from rebalance_lab.harness.scenario.forms.topic_form import MAX_PARTITIONS
 from rebalance_lab.harness.scenario.model import (
     AddPartitions,
     Autoscale,
@@ -29,14 +30,13 @@ from rebalance_lab.harness.scenario.model import (
     Start,
     TopicSpec,
 )
+from rebalance_lab.harness.scenario.presence import kind_of, late_starters
 from rebalance_lab.harness.scenario.settings import LEAST_SESSION, MOST_SESSION
-from rebalance_lab.harness.scenario.timeline import kind_of, late_starters
-from rebalance_lab.harness.scenario.topic_form import MAX_PARTITIONS
-from rebalance_lab.harness.units import duration_text, quoted
-from rebalance_lab.protocol_v1.config import CoordinatorConfig
-from rebalance_lab.protocol_v1.member_config import MemberConfig
-from rebalance_lab.protocol_v2.regex import compile_regex
-from rebalance_lab.protocol_v2.regex_program import BadRegex
+from rebalance_lab.harness.scenario.units import duration_text, quoted
+from rebalance_lab.protocol_v1.coordinator.config import CoordinatorConfig
+from rebalance_lab.protocol_v1.member.config import MemberConfig
+from rebalance_lab.protocol_v2.common.regex import compile_regex
+from rebalance_lab.protocol_v2.common.regex_program import BadRegex
 
 HEARTBEAT, SESSION = "heartbeat.interval.ms", "session.timeout.ms"
 PLAIN = re.compile(r"[\w.~-]{1,80}")

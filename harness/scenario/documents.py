@@ -20,7 +20,7 @@ from yaml.constructor import ConstructorError
 from yaml.nodes import MappingNode
 
 from rebalance_lab.assignors.json_contract import ContractError, SpoiltJson, at, decode, shown
-from rebalance_lab.harness.units import quoted
+from rebalance_lab.harness.scenario.units import quoted
 
 MAX_BYTES = 16_000_000
 MAX_DEPTH = 40

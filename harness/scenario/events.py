@@ -10,10 +10,10 @@ from dataclasses import MISSING, Field, fields
 from typing import Any, get_args
 
 from rebalance_lab.assignors.json_contract import ContractError, at
-from rebalance_lab.harness.scenario.event_forms import EventForm
+from rebalance_lab.harness.scenario.forms.event_forms import EventForm
 from rebalance_lab.harness.scenario.model import Autoscale, CreateTopic, DeleteTopic, Event, Restart
 from rebalance_lab.harness.scenario.topics import TOO_LATE, read_topic
-from rebalance_lab.harness.units import duration_text
+from rebalance_lab.harness.scenario.units import duration_text
 
 CLASSES: Mapping[str, Any] = {kind.KIND: kind for kind in get_args(Event)}
 FORM_NAMES = {"for_ms": "lasts", "template": "members"}

@@ -13,9 +13,9 @@ from typing import Any
 from rebalance_lab.assignors.json_contract import ContractError, at
 from rebalance_lab.assignors.model import Group, Topic
 from rebalance_lab.harness.scenario.checks import EventPaths, Paths, check_scenario
-from rebalance_lab.harness.scenario.form import RATE_LIMITS, RECORD_LIMITS
+from rebalance_lab.harness.scenario.forms.form_base import RATE_LIMITS, RECORD_LIMITS
 from rebalance_lab.harness.scenario.model import Event, MemberSpec, Rate, Scenario, TopicSpec
-from rebalance_lab.harness.units import fine_ms, rate_per_second
+from rebalance_lab.harness.scenario.units import fine_ms, rate_per_second
 
 SHORTEST_MS, LONGEST_MS = map(fine_ms, RECORD_LIMITS)
 LOWEST_RATE, HIGHEST_RATE = map(rate_per_second, RATE_LIMITS)

@@ -21,6 +21,9 @@ class Rate:
     steps: tuple[tuple[int, float], ...] = ((0, 0.0),)
     """From which millisecond on, which rate. The first begins at 0."""
 
+    def at(self, now_ms: int) -> float:
+        return next(value for at_ms, value in reversed(self.steps) if at_ms <= now_ms)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSpec:

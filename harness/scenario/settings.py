@@ -15,10 +15,10 @@ from typing import Any
 
 from rebalance_lab.assignors.json_contract import INT32_MAX, ContractError, at, expect_object, shown
 from rebalance_lab.assignors.strategies import PROTOCOLS
-from rebalance_lab.harness.scenario import value_schemas as schemas
-from rebalance_lab.harness.units import setting_ms
-from rebalance_lab.protocol_v1 import config as v1
-from rebalance_lab.protocol_v2 import config as v2
+from rebalance_lab.harness.scenario.forms import value_schemas as schemas
+from rebalance_lab.harness.scenario.units import setting_ms
+from rebalance_lab.protocol_v1.coordinator import config as v1
+from rebalance_lab.protocol_v2.coordinator import config as v2
 
 CLIENT: Mapping[str, str] = {
     "session.timeout.ms": "ms+",

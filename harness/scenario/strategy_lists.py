@@ -12,7 +12,7 @@ from typing import Any
 from rebalance_lab.assignors.interface import Assignor
 from rebalance_lab.assignors.json_contract import ContractError, at, shown
 from rebalance_lab.assignors.strategies import PROTOCOLS, Strategy, load_named, parse_strategy
-from rebalance_lab.protocol_v1.member import rebalance_protocol
+from rebalance_lab.protocol_v1.member.member import rebalance_protocol
 
 PROTOCOL = "group.protocol"
 ASSIGNORS = "partition.assignment.strategy"

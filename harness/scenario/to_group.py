@@ -17,8 +17,8 @@ from rebalance_lab.harness.scenario.model import (
     Scenario,
     TopicSpec,
 )
-from rebalance_lab.harness.scenario.timeline import kind_of, late_starters
-from rebalance_lab.protocol_v2.regex import compile_regex
+from rebalance_lab.harness.scenario.presence import kind_of, late_starters
+from rebalance_lab.protocol_v2.common.regex import compile_regex
 
 
 def group_of(scenario: Scenario) -> Group:

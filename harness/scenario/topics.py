@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from rebalance_lab.assignors.json_contract import ContractError, at
+from rebalance_lab.harness.scenario.forms.topic_form import BurstForm, DailyForm, RateForm, StepForm, TopicForm
 from rebalance_lab.harness.scenario.model import Rate, TopicSpec
-from rebalance_lab.harness.scenario.topic_form import BurstForm, DailyForm, RateForm, StepForm, TopicForm
 
 DAY_MS = 86_400_000
 STEPS_OF_A_CURVE = 48

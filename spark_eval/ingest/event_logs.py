@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_lab.assignors.json_contract import ContractError
-from rebalance_lab.spark_eval.ingest.history import EVENTS
+from rebalance_lab.spark_eval.ingest.group_scenario import EVENTS
 
 COLUMNS = ("time", "group", "member", "event", "topics")
 NEEDED = COLUMNS[:-1]

@@ -18,15 +18,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rebalance_lab.assignors.json_contract import ContractError, group_from_json, parse_request
-from rebalance_lab.harness.recommend.group_life import life_of_group
+from rebalance_lab.harness.evaluate.recommend.group_life import life_of_group
 from rebalance_lab.harness.scenario.documents import decode_document
-from rebalance_lab.harness.scenario.reading import parse_scenario
-from rebalance_lab.harness.scenario.writing import scenario_json
+from rebalance_lab.harness.scenario.reader import parse_scenario
+from rebalance_lab.harness.scenario.writer import scenario_json
 from rebalance_lab.spark_eval.folder import Folder
 from rebalance_lab.spark_eval.ingest.event_logs import ENDINGS, read_logs
-from rebalance_lab.spark_eval.ingest.history import Happening, scenario_of_history
+from rebalance_lab.spark_eval.ingest.group_scenario import Happening, scenario_of_history
+from rebalance_lab.spark_eval.ingest.membership_records import happenings
 from rebalance_lab.spark_eval.ingest.offsets_source import register
-from rebalance_lab.spark_eval.ingest.records import happenings
 
 SET_ASIDE = "set_aside"
 SEEDS = 10

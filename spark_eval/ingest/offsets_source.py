@@ -2,7 +2,7 @@
 
 Given      options `bootstrap`, and `settings` (JSON) for a cluster that wants more than an address
 Returns    a frame of RECORDS, from the beginning of each partition to where it ended when the reading began
-Decoded    by harness/offsets_topic in the workers; bytes within a record stand in its JSON as base64
+Decoded    by harness/kafka/offsets_topic in the workers; bytes within a record stand in its JSON as base64
 Start at   register, then spark.read.format(FORMAT)
 """
 
@@ -18,9 +18,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from rebalance_lab.assignors.json_contract import ContractError
-from rebalance_lab.harness.offsets_topic.decoding import decode_record
-from rebalance_lab.harness.offsets_topic.reading import READER, TOPIC
-from rebalance_lab.protocol_v1.errors import MalformedBytes
+from rebalance_lab.harness.kafka.offsets_topic.decoding import decode_record
+from rebalance_lab.harness.kafka.offsets_topic.topic_reader import READER, TOPIC
+from rebalance_lab.protocol_v1.common.errors import MalformedBytes
 
 FORMAT = "consumer_offsets"
 RECORDS = "partition int, offset bigint, time_ms bigint, `group` string, kind string, key string, value string"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from html import escape
 from statistics import median
 
-from rebalance_lab.harness.recommend.decision_table import DecisionTable
-from rebalance_lab.harness.words import number
+from rebalance_lab.harness.evaluate.recommend.decision_table import DecisionTable
+from rebalance_lab.harness.measure.cost_descriptions import number
 
 WIDTH, HEIGHT, EDGE, TOP = 360, 300, 44, 16
 POINT = 6

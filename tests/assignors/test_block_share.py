@@ -6,9 +6,9 @@ import pickle
 
 import pytest
 
-from rebalance_lab.assignors.block_share import BlockShare
+from rebalance_lab.assignors.classic.block_share import BlockShare
+from rebalance_lab.assignors.classic.range import RangeAssignor
 from rebalance_lab.assignors.model import Group, Member, Topic
-from rebalance_lab.assignors.range import RangeAssignor
 
 THREE_TOPICS = ([0, 10, 20], 2, 5)
 NUMBERS = [2, 3, 4, 12, 13, 14, 22, 23, 24]

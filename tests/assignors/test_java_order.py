@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.assignors.java_order import (
+from rebalance_lab.assignors.java.hash_order import (
     HashTable,
     capacity_for,
     capacity_of_set_copy,

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from rebalance_lab.assignors.cooperative_sticky import CooperativeStickyAssignor
-from rebalance_lab.assignors.load_aware import (
+from rebalance_lab.assignors.classic.cooperative_sticky import CooperativeStickyAssignor
+from rebalance_lab.assignors.classic.load_aware import (
     WORTH_MOVING,
     LoadAwareAssignor,
     effective_capacities,

@@ -10,8 +10,8 @@ import sys
 import pytest
 
 from rebalance_lab.assignors.model import NOBODY, Assignment, Group, Member, Topic
-from rebalance_lab.assignors.optimal import Optimum, best_loads, optimum
-from rebalance_lab.assignors.quality import previous_owners, quality
+from rebalance_lab.assignors.optimal import best_loads, optimum
+from rebalance_lab.assignors.quality import Optimum, previous_owners, quality
 
 Rank = tuple[int, int, int]
 
@@ -201,7 +201,7 @@ def test_a_hundred_members_and_two_thousand_partitions_are_exact() -> None:
 
 def test_networkx_is_loaded_only_when_a_flow_is_computed() -> None:
     code = (
-        "import sys, rebalance_lab.assignors.quality, rebalance_lab.assignors.load_aware;"
+        "import sys, rebalance_lab.assignors.quality, rebalance_lab.assignors.classic.load_aware;"
         "from rebalance_lab.assignors import optimal;"
         "from rebalance_lab.assignors.model import *;"
         "optimal.optimum(Group({'t': Topic(5)}, {'A': Member(('t',))}));"

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.assignors.cooperative_sticky import CooperativeStickyAssignor
-from rebalance_lab.assignors.sticky import StickyAssignor
-from rebalance_lab.assignors.sticky_user_data import StickyUserData, decode_cooperative, decode_sticky, encode_sticky
+from rebalance_lab.assignors.classic.cooperative_sticky import CooperativeStickyAssignor
+from rebalance_lab.assignors.classic.sticky.sticky import StickyAssignor
+from rebalance_lab.assignors.classic.sticky.user_data import (
+    StickyUserData,
+    decode_cooperative,
+    decode_sticky,
+    encode_sticky,
+)
 
 ONE_TOPIC = bytes.fromhex("00000001 0001 74 00000002 00000000 00000003")
 

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rebalance_lab.harness.brokers import Cluster
+    from rebalance_lab.harness.kafka.brokers import Cluster
 
 PARTITIONS = 4  # what librdkafka's mock cluster gives a topic; the others are asked for as many
 PATIENCE_S = 60.0

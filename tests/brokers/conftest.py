@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.harness.brokers import BrokerError, artifacts, containers, java, local_engine, local_image, versions
+from rebalance_lab.harness.kafka.brokers import BrokerError, versions
+from rebalance_lab.harness.kafka.brokers.processes import artifacts, java, local_engine
+from rebalance_lab.harness.kafka.brokers.providers import containers
+from tools import local_image
 
 
 @pytest.fixture(scope="session")

@@ -42,7 +42,7 @@ def _processes(mark: str) -> list[str]:
 def containers_and_networks(run_id: str) -> list[str]:
     import docker
 
-    from rebalance_lab.harness.brokers.containers import LABEL
+    from rebalance_lab.harness.kafka.brokers.providers.containers import LABEL
 
     client = docker.from_env()
     ours = {"label": f"{LABEL}={run_id}"}

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from rebalance_lab.harness.brokers import artifacts
+from rebalance_lab.harness.kafka.brokers.processes import artifacts
 
 FAKE_MVN = """#!/bin/sh
 for argument; do case $argument in -DoutputDirectory=*) folder=${argument#*=} ;; esac; done
@@ -32,7 +32,13 @@ def slow_maven(tmp_path, monkeypatch):
 
 
 def test_two_processes_that_want_the_same_version_fetch_it_once(slow_maven):
-    command = [sys.executable, "-m", "rebalance_lab.harness.brokers.artifacts", "--kafka-version", "4.1.0"]
+    command = [
+        sys.executable,
+        "-m",
+        "rebalance_lab.harness.kafka.brokers.processes.artifacts",
+        "--kafka-version",
+        "4.1.0",
+    ]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     folder = artifacts.cached_folder("4.1.0")
     while not (slow_maven / "calls").exists():

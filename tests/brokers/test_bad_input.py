@@ -10,8 +10,9 @@ import threading
 
 import pytest
 
-from rebalance_lab.harness import brokers
-from rebalance_lab.harness.brokers import BrokerConfig, BrokerError, artifacts
+from rebalance_lab.harness.kafka import brokers
+from rebalance_lab.harness.kafka.brokers import BrokerConfig, BrokerError
+from rebalance_lab.harness.kafka.brokers.processes import artifacts
 
 from . import leftovers
 
@@ -170,7 +171,7 @@ def test_no_docker_engine(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("module", ["artifacts", "local_image"])
 def test_the_commands_end_with_2_and_one_line(module):
-    command = [sys.executable, "-m", f"rebalance_lab.harness.brokers.{module}", "--kafka-version", "1"]
+    command = [sys.executable, "-m", f"rebalance_lab.harness.kafka.brokers.{module}", "--kafka-version", "1"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "unknown Kafka version '1': expected three numbers such as 4.3.1\n"
@@ -179,5 +180,5 @@ def test_the_commands_end_with_2_and_one_line(module):
 def test_importing_the_brokers_is_light():
     """The command line imports this package for `broker up` alone; nobody else should pay for it."""
     heavy = "{'confluent_kafka', 'testcontainers', 'docker', 'kio'} & set(sys.modules)"
-    code = f"import sys, rebalance_lab.harness.brokers, rebalance_lab.harness.brokers.hold; print(sorted({heavy}))"
+    code = f"import sys; from rebalance_lab.harness.kafka.brokers import hold; print(sorted({heavy}))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.harness import brokers
-from rebalance_lab.harness.brokers import BrokerConfig, BrokerError, auto, containers, jvm, mock
+from rebalance_lab.harness.kafka import brokers
+from rebalance_lab.harness.kafka.brokers import BrokerConfig, BrokerError
+from rebalance_lab.harness.kafka.brokers.providers import auto, containers, jvm, mock
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.harness.brokers import BrokerConfig, BrokerError
-from rebalance_lab.harness.brokers.config import as_environment, as_properties_file
+from rebalance_lab.harness.kafka.brokers import BrokerConfig, BrokerError
+from rebalance_lab.harness.kafka.brokers.cluster_config import as_environment, as_properties_file
 
 
 def test_defaults_suit_tests():

@@ -10,12 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from rebalance_lab.harness.brokers import BrokerError, containers, local_engine
+from rebalance_lab.harness.kafka.brokers import BrokerError
+from rebalance_lab.harness.kafka.brokers.processes import local_engine
+from rebalance_lab.harness.kafka.brokers.providers import containers
 
 from . import leftovers
 
 OWNER = """
-from rebalance_lab.harness.brokers import hold, local_engine, local_image
+from rebalance_lab.harness.kafka.brokers import hold
+from rebalance_lab.harness.kafka.brokers.processes import local_engine
+from tools import local_image
 with local_engine.local_engine():
     image = local_image.build().rpartition(":")[0]
     import os
@@ -70,5 +74,13 @@ def test_the_engine_and_all_it_ran_go_with_their_owner(owner, number):
 @pytest.mark.xdist_group("testcontainers")
 def test_the_command_runs_another_with_an_engine_and_hands_back_its_exit_code(engine_image):
     code = "import docker, sys; docker.from_env().ping(); sys.exit(7)"
-    command = [sys.executable, "-m", "rebalance_lab.harness.brokers.local_engine", "--", sys.executable, "-c", code]
+    command = [
+        sys.executable,
+        "-m",
+        "rebalance_lab.harness.kafka.brokers.processes.local_engine",
+        "--",
+        sys.executable,
+        "-c",
+        code,
+    ]
     assert subprocess.run(command).returncode == 7

@@ -14,7 +14,7 @@ import pytest
 from . import leftovers
 
 HOLDER = """
-from rebalance_lab.harness.brokers.hold import hold
+from rebalance_lab.harness.kafka.brokers.hold import hold
 hold(lambda cluster: print(cluster.bootstrap, getattr(cluster, "run_id", ""), flush=True), provider={provider!r})
 """
 GONE_WITHIN_S = 20.0
@@ -81,7 +81,7 @@ def test_brokers_and_their_folder_die_with_an_owner_that_is_killed(kafka_process
 
 @pytest.mark.xdist_group("jvm")
 def test_what_even_the_keepers_left_is_swept_away_by_the_next_run(kafka_processes):
-    from rebalance_lab.harness.brokers.processes import RunFolder
+    from rebalance_lab.harness.kafka.brokers.processes.owned_process import RunFolder
 
     with holder("jvm") as process:
         assert process.stdout.readline()

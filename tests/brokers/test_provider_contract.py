@@ -14,8 +14,8 @@ import socket
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource
 
-from rebalance_lab.harness import brokers
-from rebalance_lab.harness.brokers import probe
+from rebalance_lab.harness.kafka import brokers
+from rebalance_lab.harness.kafka.brokers import probe
 
 from . import leftovers
 from .clients import PARTITIONS, Member, fresh, new_topic, poll_until, produce

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from rebalance_lab.assignors.model import Group, Member
-from rebalance_lab.harness.brokers.artifacts import cache_home, kafka_jars
-from rebalance_lab.harness.brokers.interface import BrokerError
+from rebalance_lab.harness.kafka.brokers.cluster_interface import BrokerError
+from rebalance_lab.harness.kafka.brokers.processes.artifacts import cache_home, kafka_jars
 
 SOURCES = (Path(__file__).with_name("Oracle.java"), Path(__file__).with_name("ServerOracle.java"))
 KINDS = {"classic/range": 0, "classic/roundrobin": 1, "classic/sticky": 2, "classic/cooperative-sticky": 3}

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
+from rebalance_lab.assignors.broker.group_view import topic_ids
 from rebalance_lab.assignors.model import Group, Member
-from rebalance_lab.assignors.server_groups import topic_ids
 from tests.conformance.java_oracle import Answer, Batch, start_jvm
 
 KINDS = {"consumer/uniform": 0, "consumer/range": 1}

@@ -66,7 +66,7 @@ def test_javas_cooperative_sticky_does_so_too() -> None:
     assert given_twice("classic/cooperative-sticky", group) == [("t0", 0), ("t0", 1), ("t0", 6)]
 
 
-# And why where a topic was created again with fewer partitions (harness/sim/kafkas_own.py, claims_what_is_gone).
+# And why where a topic was created again with fewer partitions (claims_what_is_gone in measure/known_violations.py).
 
 
 def after_a_topic_has_shrunk(owned: dict[str, dict[str, list[int]]], **sizes: int) -> Group:

@@ -18,10 +18,10 @@ from random import Random
 from statistics import fmean, stdev
 from typing import Any
 
+from rebalance_lab.harness.evaluate.simulation import simulate
+from rebalance_lab.harness.measure.costs import costs
 from rebalance_lab.harness.scenario.model import Scenario
-from rebalance_lab.harness.scenario.reading import parse_scenario
-from rebalance_lab.harness.sim.costs import costs
-from rebalance_lab.harness.sim.run import simulate
+from rebalance_lab.harness.scenario.reader import parse_scenario
 from tests.harness.random_scenarios import STRATEGIES, random_scenario
 
 TOO_MANY_ERRORS = 3.5

@@ -17,6 +17,10 @@ from random import Random
 from traceback import extract_tb
 from typing import Any
 
+from rebalance_lab.harness.evaluate.simulation import simulate
+from rebalance_lab.harness.measure.invariants import Broken, Checker
+from rebalance_lab.harness.measure.known_violations import kafkas_own
+from rebalance_lab.harness.measure.trace import Fact
 from rebalance_lab.harness.scenario.model import (
     AddPartitions,
     Autoscale,
@@ -42,13 +46,9 @@ from rebalance_lab.harness.scenario.model import (
     Stop,
     TopicSpec,
 )
-from rebalance_lab.harness.scenario.reading import parse_scenario
-from rebalance_lab.harness.scenario.timeline import late_starters
-from rebalance_lab.harness.scenario.writing import scenario_json
-from rebalance_lab.harness.sim.invariants import Broken, Checker
-from rebalance_lab.harness.sim.kafkas_own import kafkas_own
-from rebalance_lab.harness.sim.run import simulate
-from rebalance_lab.harness.sim.trace import Fact
+from rebalance_lab.harness.scenario.presence import late_starters
+from rebalance_lab.harness.scenario.reader import parse_scenario
+from rebalance_lab.harness.scenario.writer import scenario_json
 from tests.harness.rules import ProtocolChecker
 from tests.shrinking import shortened
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rebalance_lab.harness.sim.broken import Broken
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v1.messages import (
+from rebalance_lab.harness.measure.broken_invariant import Broken
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -28,7 +28,7 @@ from rebalance_lab.protocol_v1.messages import (
     Request,
     Response,
 )
-from rebalance_lab.protocol_v2.messages import (
+from rebalance_lab.protocol_v2.common.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     HeartbeatAssignment,

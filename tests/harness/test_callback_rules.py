@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.harness.sim.trace import Fact
-from rebalance_lab.protocol_v1.consumer_protocol import Assignment, encode_assignment
-from rebalance_lab.protocol_v1.messages import (
+from rebalance_lab.harness.measure.trace import Fact
+from rebalance_lab.protocol_v1.common.consumer_protocol import Assignment, encode_assignment
+from rebalance_lab.protocol_v1.common.messages import (
     JoinGroupRequest,
     Protocol,
     SyncGroupRequest,

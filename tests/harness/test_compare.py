@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from rebalance_lab.assignors.json_contract import ContractError
-from rebalance_lab.harness.compare import Comparison, compare, split_strategies, usual_strategies
-from rebalance_lab.harness.intervals import median
-from rebalance_lab.harness.runs import Sample
-from rebalance_lab.harness.saved_runs import read_comparison
+from rebalance_lab.harness.evaluate.comparison import Comparison, compare, split_strategies, usual_strategies
+from rebalance_lab.harness.evaluate.intervals import median
+from rebalance_lab.harness.evaluate.runs import Sample
+from rebalance_lab.harness.evaluate.saved_runs import read_comparison
+from rebalance_lab.harness.measure.cost_weights import NAMES, default_weights, parse_weights, score
 from rebalance_lab.harness.scenario.model import Scenario
-from rebalance_lab.harness.scenario.reading import load_scenario, parse_scenario
-from rebalance_lab.harness.weights import NAMES, default_weights, parse_weights, score
+from rebalance_lab.harness.scenario.reader import load_scenario, parse_scenario
 from tests.harness.small_scenarios import RESTART, write
 
 ROOT = Path(__file__).parents[2]
@@ -206,8 +206,8 @@ def test_the_unit_is_one_partition_standing_still_for_one_second() -> None:
 CHILDREN = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests in the background has it ignored
-from rebalance_lab.harness.compare import compare
-from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.evaluate.comparison import compare
+from rebalance_lab.harness.scenario.reader import parse_scenario
 from tests.harness.small_scenarios import RESTART
 if __name__ == "__main__":
     try:

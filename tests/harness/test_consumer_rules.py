@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.protocol_v1.common.errors import Error
 from tests.harness.rule_facts import Group, breaks
 
 

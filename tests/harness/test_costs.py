@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from rebalance_lab.harness.scenario.reading import parse_scenario
-from rebalance_lab.harness.sim.costs import Costs, costs
-from rebalance_lab.harness.sim.run import simulate
-from rebalance_lab.harness.sim.trace import Fact
-from rebalance_lab.harness.timelines import timelines
+from rebalance_lab.harness.evaluate.simulation import simulate
+from rebalance_lab.harness.measure.costs import Costs, costs
+from rebalance_lab.harness.measure.ownership import timelines
+from rebalance_lab.harness.measure.trace import Fact
+from rebalance_lab.harness.scenario.reader import parse_scenario
 from tests.harness.one_group import FOUR, cost, facts_of
 
 

@@ -6,8 +6,8 @@ from statistics import fmean
 
 import pytest
 
-from rebalance_lab.harness import deploy_cost
-from rebalance_lab.harness.deploy_cost import DeployCost, SizedGroup, stops_everybody
+from rebalance_lab.harness.evaluate import deploy_cost
+from rebalance_lab.harness.evaluate.deploy_cost import DeployCost, SizedGroup, stops_everybody
 
 STRATEGIES = ("classic/range", "classic/cooperative-sticky", "consumer/uniform")
 """One of each protocol: a deploy of sticky's members stops everybody as one of range's does."""

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from rebalance_lab.harness.compare import usual_strategies
+from rebalance_lab.harness.evaluate.comparison import usual_strategies
+from rebalance_lab.harness.evaluate.simulation import simulate
+from rebalance_lab.harness.measure.costs import costs
+from rebalance_lab.harness.measure.ownership import Timelines, timelines
+from rebalance_lab.harness.measure.trace import Fact
 from rebalance_lab.harness.scenario.model import Scenario
-from rebalance_lab.harness.scenario.reading import load_scenario
-from rebalance_lab.harness.sim.costs import costs
-from rebalance_lab.harness.sim.run import simulate
-from rebalance_lab.harness.sim.trace import Fact
-from rebalance_lab.harness.timelines import Timelines, timelines
+from rebalance_lab.harness.scenario.reader import load_scenario
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "scenarios"
 SEEDS = (1, 2, 3)

@@ -8,9 +8,8 @@ import pytest
 
 from rebalance_lab.assignors.json_contract import ContractError
 from rebalance_lab.assignors.model import Group, Member, Topic
-from rebalance_lab.harness.fetch_load import Client, deploy
-from rebalance_lab.harness.fetch_session_cache import EVICTION_MS, FetchSessionCache
-from rebalance_lab.harness.fetch_sessions import (
+from rebalance_lab.harness.evaluate.fetch_sessions.load import Client, deploy
+from rebalance_lab.harness.evaluate.fetch_sessions.prediction import (
     Placement,
     fetcher_of,
     follower_clients,
@@ -18,7 +17,8 @@ from rebalance_lab.harness.fetch_sessions import (
     thrash_per_hour,
     warning,
 )
-from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.evaluate.fetch_sessions.session_cache import EVICTION_MS, FetchSessionCache
+from rebalance_lab.harness.scenario.reader import parse_scenario
 from rebalance_lab.harness.scenario.to_group import group_of
 
 OLD = EVICTION_MS + 1

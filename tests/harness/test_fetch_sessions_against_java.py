@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from rebalance_lab.harness.fetch_session_cache import FetchSessionCache
+from rebalance_lab.harness.evaluate.fetch_sessions.session_cache import FetchSessionCache
 from tests.conformance.java_oracle import class_path, compiled, why_not
 
 SOURCE = Path(__file__).with_name("FetchSessionOracle.java")

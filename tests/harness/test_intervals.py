@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from rebalance_lab.harness.intervals import Interval, confidence_of, cut, median_interval
+from rebalance_lab.harness.evaluate.intervals import Interval, confidence_of, cut, median_interval
 
 
 @pytest.mark.parametrize(

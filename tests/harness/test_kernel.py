@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.harness.sim.kernel import Kernel, Timers
-from rebalance_lab.protocol_v1.effects import TimerKey
+from rebalance_lab.harness.simulator.kernel import Kernel, Timers
+from rebalance_lab.protocol_v1.common.effects import TimerKey
 
 TICK: TimerKey = ("tick",)
 OTHER: TimerKey = ("other",)

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
+from rebalance_lab.harness.evaluate.simulation import simulate
+from rebalance_lab.harness.measure.costs import costs
+from rebalance_lab.harness.measure.invariants import Checker
+from rebalance_lab.harness.measure.trace import Fact, flat
 from rebalance_lab.harness.scenario.model import Scenario
-from rebalance_lab.harness.scenario.reading import load_scenario, parse_scenario
-from rebalance_lab.harness.sim.costs import costs
-from rebalance_lab.harness.sim.invariants import Checker
-from rebalance_lab.harness.sim.run import simulate
-from rebalance_lab.harness.sim.trace import Fact, flat
-from rebalance_lab.protocol_v1.effects.member import TopicPartition
+from rebalance_lab.harness.scenario.reader import load_scenario, parse_scenario
+from rebalance_lab.protocol_v1.common.member_effects import TopicPartition
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "scenarios"
 PARTITIONS, MEMBERS = 12, 4

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalance_lab.harness.sim.lag_curve import most_of_the_time
+from rebalance_lab.harness.measure.lag_curve import most_of_the_time
 from tests.harness.one_group import cost, facts_of
 
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.protocol_v1.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v1.messages import (
+from rebalance_lab.protocol_v1.common.consumer_protocol import (
+    Assignment,
+    Subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,

@@ -12,19 +12,19 @@ from uuid import UUID
 import pytest
 
 from rebalance_lab.assignors.model import Group
+from rebalance_lab.harness.evaluate.simulation import simulate
+from rebalance_lab.harness.kafka.wire.broker_connection import encode_request
+from rebalance_lab.harness.kafka.wire.codec import TopicIds, to_wire
+from rebalance_lab.harness.measure.costs import Costs, costs
+from rebalance_lab.harness.measure.invariants import Broken, Checker
+from rebalance_lab.harness.measure.trace import Fact
 from rebalance_lab.harness.scenario.model import Scenario
-from rebalance_lab.harness.scenario.reading import load_scenario, parse_scenario
-from rebalance_lab.harness.sim.costs import Costs, costs
-from rebalance_lab.harness.sim.invariants import Broken, Checker
-from rebalance_lab.harness.sim.log import Log
-from rebalance_lab.harness.sim.run import simulate
-from rebalance_lab.harness.sim.sizes import offset_commit_bytes, request_bytes
-from rebalance_lab.harness.sim.trace import Fact
-from rebalance_lab.harness.wire.codec import TopicIds, to_wire
-from rebalance_lab.harness.wire.connection import encode_request
-from rebalance_lab.protocol_v1.member_commits import commit_topics
-from rebalance_lab.protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest
-from rebalance_lab.protocol_v1.records import GroupTombstone, OffsetCommit, OffsetTombstone
+from rebalance_lab.harness.scenario.reader import load_scenario, parse_scenario
+from rebalance_lab.harness.simulator.coordinator_log import Log
+from rebalance_lab.harness.simulator.request_sizes import offset_commit_bytes, request_bytes
+from rebalance_lab.protocol_v1.common.messages import OffsetCommitRequest, OffsetFetchRequest
+from rebalance_lab.protocol_v1.coordinator.state.records import GroupTombstone, OffsetCommit, OffsetTombstone
+from rebalance_lab.protocol_v1.member.commits import commit_topics
 from tests.harness.small_scenarios import RESTART
 
 

@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
+from rebalance_lab.harness.evaluate.simulation import Run, simulate
+from rebalance_lab.harness.measure.costs import costs
+from rebalance_lab.harness.measure.invariants import Broken, Checker
+from rebalance_lab.harness.measure.known_violations import kafkas_own
+from rebalance_lab.harness.measure.trace import Fact, lines
+from rebalance_lab.harness.scenario.constants import Constants
 from rebalance_lab.harness.scenario.model import Callbacks, DeleteTopic, Network, Rate, Scenario, TopicSpec
-from rebalance_lab.harness.scenario.reading import parse_scenario
-from rebalance_lab.harness.sim.costs import costs
-from rebalance_lab.harness.sim.invariants import Broken, Checker
-from rebalance_lab.harness.sim.kafkas_own import kafkas_own
-from rebalance_lab.harness.sim.network import Wire
-from rebalance_lab.harness.sim.run import Run, simulate
-from rebalance_lab.harness.sim.trace import Fact, lines
-from rebalance_lab.harness.sim.world import Constants
+from rebalance_lab.harness.scenario.reader import parse_scenario
+from rebalance_lab.harness.simulator.network import Wire
 from tests.harness.random_scenarios import STRATEGIES, random_scenario, run
 
 RUNS, AT_A_TIME, SEED = 300, 50, 1

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from rebalance_lab.assignors.json_contract import ContractError, decode, group_from_json
-from rebalance_lab.harness.recommend.advice import Advice, recommend, sureness
-from rebalance_lab.harness.recommend.cautions import fetch_session_caution
-from rebalance_lab.harness.recommend.group_life import life_of_group
-from rebalance_lab.harness.recommend.migration import migration
-from rebalance_lab.harness.recommend.properties import properties
+from rebalance_lab.harness.evaluate.recommend.advice import Advice, recommend, sureness
+from rebalance_lab.harness.evaluate.recommend.cautions import fetch_session_caution
+from rebalance_lab.harness.evaluate.recommend.group_life import life_of_group
+from rebalance_lab.harness.evaluate.recommend.migration_steps import migration
+from rebalance_lab.harness.evaluate.recommend.properties_to_paste import properties
 from rebalance_lab.harness.scenario.model import Scenario
-from rebalance_lab.harness.scenario.reading import load_scenario, parse_scenario
+from rebalance_lab.harness.scenario.reader import load_scenario, parse_scenario
 from tests.api.conftest import Run, run  # noqa: F401 - the fixture
 from tests.harness.small_scenarios import RESTART, write
 from tests.harness.test_compare import made_up, row

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from rebalance_lab.harness.recommend.cautions import fetch_session_caution
-from rebalance_lab.harness.recommend.properties import Properties, properties
+from rebalance_lab.harness.evaluate.recommend.cautions import fetch_session_caution
+from rebalance_lab.harness.evaluate.recommend.properties_to_paste import Properties, properties
 from rebalance_lab.harness.scenario.model import Scenario
-from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.scenario.reader import parse_scenario
 from tests.harness.small_scenarios import RESTART
 from tests.harness.test_recommend import COOPERATIVE, EAGER, UNIFORM, advise
 

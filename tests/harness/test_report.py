@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from rebalance_lab.harness.compare import Comparison, compare
-from rebalance_lab.harness.recommend.advice import recommend, sureness
-from rebalance_lab.harness.report.advice import advice_html
-from rebalance_lab.harness.report.drawings import drawing
-from rebalance_lab.harness.report.page import report_page
-from rebalance_lab.harness.report.tables import ranking_table
+from rebalance_lab.harness.evaluate.comparison import Comparison, compare
+from rebalance_lab.harness.evaluate.recommend.advice import recommend, sureness
+from rebalance_lab.harness.evaluate.report.advice_section import advice_html
+from rebalance_lab.harness.evaluate.report.drawings import drawing
+from rebalance_lab.harness.evaluate.report.page import report_page
+from rebalance_lab.harness.evaluate.report.tables import ranking_table
+from rebalance_lab.harness.measure.ownership import timelines
 from rebalance_lab.harness.scenario.model import TopicSpec
-from rebalance_lab.harness.scenario.reading import load_scenario, parse_scenario
-from rebalance_lab.harness.timelines import timelines
+from rebalance_lab.harness.scenario.reader import load_scenario, parse_scenario
 from tests.harness.small_scenarios import RESTART
 
 ROOT = Path(__file__).parents[2]
@@ -143,7 +143,7 @@ def test_one_strategy_alone_is_not_the_best_of_anything(comparison: Comparison) 
 
 def test_what_a_list_leaves_out_is_said(comparison: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "are not listed" not in report_page(comparison, jobs=1)
-    monkeypatch.setattr("rebalance_lab.harness.report.drawings.MOST_EVENTS", 8)
+    monkeypatch.setattr("rebalance_lab.harness.evaluate.report.drawings.MOST_EVENTS", 8)
     drawn = drawing(comparison.scenario, "classic/range", 1)
     assert len(drawn["happenings"]) == 8
     assert f"{drawn['untold']} later changes of processes and of the group are not listed." in report_page(
@@ -190,7 +190,8 @@ def test_the_wheel_holds_what_the_page_is_made_of(tmp_path: Path) -> None:
     (built,) = hatchling.WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     names = zipfile.ZipFile(built).namelist()
     assert {
-        f"rebalance_lab/harness/report/{name}" for name in ("page.html", "style.css", "runs.js", "draw.js", "page.js")
+        f"rebalance_lab/harness/evaluate/report/{name}"
+        for name in ("page.html", "style.css", "runs.js", "draw.js", "page.js")
     } <= set(names)
 
 

@@ -10,12 +10,12 @@ from random import Random
 from typing import Any
 
 from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.evaluate.simulation import simulate
+from rebalance_lab.harness.measure.costs import costs
+from rebalance_lab.harness.measure.invariants import Checker
 from rebalance_lab.harness.scenario.documents import decode_document
-from rebalance_lab.harness.scenario.reading import parse_scenario
-from rebalance_lab.harness.scenario.writing import scenario_json
-from rebalance_lab.harness.sim.costs import costs
-from rebalance_lab.harness.sim.invariants import Checker
-from rebalance_lab.harness.sim.run import simulate
+from rebalance_lab.harness.scenario.reader import parse_scenario
+from rebalance_lab.harness.scenario.writer import scenario_json
 from tests.harness.random_scenarios import STRATEGIES
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "scenarios"

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.evaluate.simulation import simulate
 from rebalance_lab.harness.scenario import model
 from rebalance_lab.harness.scenario.documents import decode_document
-from rebalance_lab.harness.scenario.reading import load_scenario, parse_scenario
-from rebalance_lab.harness.scenario.timeline import late_starters
-from rebalance_lab.harness.sim.run import simulate
+from rebalance_lab.harness.scenario.presence import late_starters
+from rebalance_lab.harness.scenario.reader import load_scenario, parse_scenario
 
 ROOT = Path(__file__).parents[2]
 

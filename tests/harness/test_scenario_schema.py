@@ -10,8 +10,8 @@ import pytest
 
 from rebalance_lab.assignors.json_contract import ContractError
 from rebalance_lab.harness.scenario.documents import decode_document
-from rebalance_lab.harness.scenario.reading import parse_scenario
-from rebalance_lab.harness.scenario.schema import PUBLISHED
+from rebalance_lab.harness.scenario.forms.json_schema import PUBLISHED
+from rebalance_lab.harness.scenario.reader import parse_scenario
 from tests.harness.test_scenario_reading import events, member, scenario, topic
 from tests.harness.test_scenario_writing import EXAMPLES
 

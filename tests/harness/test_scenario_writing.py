@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 
 from rebalance_lab.assignors.json_contract import ContractError
 from rebalance_lab.assignors.model import Group, Member, Topic
-from rebalance_lab.harness.recommend.group_life import life_of_group
+from rebalance_lab.harness.evaluate.recommend.group_life import life_of_group
 from rebalance_lab.harness.scenario import model
 from rebalance_lab.harness.scenario.documents import decode_document
-from rebalance_lab.harness.scenario.event_forms import KINDS, alias
+from rebalance_lab.harness.scenario.forms.event_forms import KINDS, alias
+from rebalance_lab.harness.scenario.forms.json_schema import PUBLISHED, schema_text
 from rebalance_lab.harness.scenario.from_group import scenario_of_group
 from rebalance_lab.harness.scenario.model import Rate, Scenario
-from rebalance_lab.harness.scenario.reading import load_scenario, parse_scenario
-from rebalance_lab.harness.scenario.schema import PUBLISHED, schema_text
+from rebalance_lab.harness.scenario.reader import load_scenario, parse_scenario
 from rebalance_lab.harness.scenario.settings import BROKER, CLIENT, ONE_MEMBER, WHOLE_GROUP
-from rebalance_lab.harness.scenario.writing import scenario_json
-from rebalance_lab.protocol_v1 import config as v1
-from rebalance_lab.protocol_v1.member_config import MemberConfig
-from rebalance_lab.protocol_v2 import config as v2
+from rebalance_lab.harness.scenario.writer import scenario_json
+from rebalance_lab.protocol_v1.coordinator import config as v1
+from rebalance_lab.protocol_v1.member.config import MemberConfig
+from rebalance_lab.protocol_v2.coordinator import config as v2
 from tests.harness.random_scenarios import random_scenario
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "scenarios").glob("*.yaml"))
@@ -84,7 +84,9 @@ def test_every_event_class_can_be_written_and_nothing_else() -> None:
 
 
 def test_the_published_schema_is_the_readers() -> None:
-    assert PUBLISHED.read_text() == schema_text(), "stale: run python -m rebalance_lab.harness.scenario.schema"
+    assert PUBLISHED.read_text() == schema_text(), (
+        "stale: run python -m rebalance_lab.harness.scenario.forms.json_schema"
+    )
 
 
 def test_the_schema_names_every_key_and_allows_no_others() -> None:

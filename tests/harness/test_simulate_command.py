@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from rebalance_lab.api.answers.simulate import simulate_once
-from rebalance_lab.api.commands import simulate
-from rebalance_lab.harness import runs
-from rebalance_lab.harness.scenario.reading import parse_scenario
-from rebalance_lab.harness.sim.invariants import Broken
+from rebalance_lab.api.answers.simulate_answer import simulate_once
+from rebalance_lab.api.commands import simulate_command as simulate
+from rebalance_lab.harness.evaluate import runs
+from rebalance_lab.harness.measure.invariants import Broken
+from rebalance_lab.harness.scenario.reader import parse_scenario
 from tests.api.conftest import Run, run  # noqa: F401 - the fixture
 from tests.harness.small_scenarios import RESTART, write
 
@@ -267,7 +267,9 @@ def test_a_file_that_nobody_may_write_is_told_before_the_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("os.access", lambda place, mode: False)  # a superuser may write everywhere
-    monkeypatch.setattr("rebalance_lab.harness.compare.compare", lambda *given, **more: pytest.fail("it ran"))
+    monkeypatch.setattr(
+        "rebalance_lab.harness.evaluate.comparison.compare", lambda *given, **more: pytest.fail("it ran")
+    )
     place = tmp_path / "report.html"
     ended = run("compare", write(tmp_path), "--html", str(place))
     assert (ended.code, ended.err) == (2, f"rebalance-lab: {place}: cannot be written: permission denied\n")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalance_lab.harness.sizing import Needs, size
+from rebalance_lab.harness.evaluate.sizing import Needs, size
 
 
 def test_the_books_example_one_gigabyte_a_second_at_fifty_megabytes_a_consumer_is_twenty_partitions() -> None:

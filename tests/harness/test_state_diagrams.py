@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rebalance_lab.harness.state_diagrams import COMMAND, ROOT, pages
+from tools.state_diagrams import COMMAND, ROOT, pages
 
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: str(path.relative_to(ROOT)))

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rebalance_lab.harness.scenario.reading import parse_scenario
-from rebalance_lab.harness.sim.invariants import Checker
-from rebalance_lab.harness.sim.run import simulate
-from rebalance_lab.harness.sim.trace import Fact
+from rebalance_lab.harness.evaluate.simulation import simulate
+from rebalance_lab.harness.measure.invariants import Checker
+from rebalance_lab.harness.measure.trace import Fact
+from rebalance_lab.harness.scenario.reader import parse_scenario
 from tests.harness.small_scenarios import RESTART
 
 

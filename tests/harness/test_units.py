@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalance_lab.harness.units import (
+from rebalance_lab.harness.scenario.units import (
     LONGEST_MS,
     duration_ms,
     duration_text,

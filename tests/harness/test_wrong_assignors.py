@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from rebalance_lab.assignors.range import RangeAssignor
-from rebalance_lab.harness.compare import compare
-from rebalance_lab.harness.runs import watched_run
-from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.assignors.classic.range import RangeAssignor
+from rebalance_lab.harness.evaluate.comparison import compare
+from rebalance_lab.harness.evaluate.runs import watched_run
+from rebalance_lab.harness.scenario.reader import parse_scenario
 from tests.api.conftest import Run, run  # noqa: F401 - the fixture
 from tests.harness.small_scenarios import RESTART, write
 
@@ -274,8 +274,8 @@ def test_a_static_member_killed_between_two_cooperative_rounds_leaves_partitions
 def test_an_assignor_that_never_answers_ends_its_run_and_no_other(
     strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rebalance_lab.harness.patience.LIMIT_S", 0.5)
-    monkeypatch.setattr("rebalance_lab.harness.patience.LIMIT_AGAIN_S", 0.5)
+    monkeypatch.setattr("rebalance_lab.harness.evaluate.call_timeout.LIMIT_S", 0.5)
+    monkeypatch.setattr("rebalance_lab.harness.evaluate.call_timeout.LIMIT_AGAIN_S", 0.5)
     hangs = strategy.format(HERE)
     compared = compare(parse_scenario(RESTART), [hangs, "classic/range"], range(1, 3), jobs=1)
     best, last = compared.ranking
@@ -287,7 +287,7 @@ def test_an_assignor_that_never_answers_ends_its_run_and_no_other(
 
 def test_an_assignor_may_take_its_time_with_each_of_many_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """Together they last longer than one may."""
-    monkeypatch.setattr("rebalance_lab.harness.patience.LIMIT_S", 0.5)
+    monkeypatch.setattr("rebalance_lab.harness.evaluate.call_timeout.LIMIT_S", 0.5)
     assert watched_run(parse_scenario(RESTART), f"classic/{HERE}:TakesItsTime", 1).broken is None
 
 

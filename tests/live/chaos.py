@@ -13,8 +13,8 @@ import asyncio
 import sys
 from random import Random
 
-from rebalance_lab.harness.brokers import BrokerConfig, Cluster, start
-from rebalance_lab.harness.live.run import LiveRun, live_run
+from rebalance_lab.harness.kafka.brokers import BrokerConfig, Cluster, start
+from rebalance_lab.harness.kafka.live.live_run import LiveRun, live_run
 from rebalance_lab.harness.scenario.model import Event, FailOver, MemberSpec, Pause, Rate, Restart, Scenario, TopicSpec
 
 STRATEGIES = ("classic/cooperative-sticky", "consumer/uniform")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rebalance_lab.harness.brokers import BrokerConfig, Cluster
+from rebalance_lab.harness.kafka.brokers import BrokerConfig, Cluster
 from tests.real_brokers import cluster_of
 
 AUTHORIZER = {

@@ -13,7 +13,7 @@ from pathlib import Path
 from queue import Queue
 from typing import IO
 
-from rebalance_lab.harness.brokers.java import find_java
+from rebalance_lab.harness.kafka.brokers.processes.java import find_java
 from tests.conformance import java_oracle
 
 SOURCE = Path(__file__).with_name("SlowApplication.java")

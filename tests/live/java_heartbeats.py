@@ -20,8 +20,8 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from rebalance_lab.protocol_v1.messages import HeartbeatRequest
-from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest
+from rebalance_lab.protocol_v1.common.messages import HeartbeatRequest
+from rebalance_lab.protocol_v2.common.messages import ConsumerGroupHeartbeatRequest
 from tests.live.java_application import application
 from tests.wire.serving import serving
 

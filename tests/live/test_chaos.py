@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rebalance_lab.harness.brokers import Cluster
+from rebalance_lab.harness.kafka.brokers import Cluster
 from tests.live.chaos import complaints, run_chaos
 
 SECONDS = 60

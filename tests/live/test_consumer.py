@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import KafkaError, TopicPartition
 
-from rebalance_lab.harness.live.consumer import Member
+from rebalance_lab.harness.kafka.live.consumer import Member
 
 PLACE = ("lab-orders", 0)
 SETUP = {
@@ -57,7 +57,7 @@ def test_a_process_whose_parent_is_gone_ends_and_says_nothing(tmp_path: Path, mo
     setup |= {"bootstrap": "127.0.0.1:1", "rates": {}}
     parent = (
         "import subprocess, sys, time\n"
-        f"command = [sys.executable, '-m', 'rebalance_lab.harness.live.{module}']\n"
+        f"command = [sys.executable, '-m', 'rebalance_lab.harness.kafka.live.{module}']\n"
         "child = subprocess.Popen(command, stdin=-1, stdout=-1)\n"
         f"child.stdin.write({json.dumps(setup)!r}.encode() + b'\\n'); child.stdin.flush()\n"
         "time.sleep(2); print(child.pid, flush=True)\n"

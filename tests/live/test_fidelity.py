@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-import rebalance_lab.harness.live
-from rebalance_lab.harness.live.calibration import FILE, calibrated
-from rebalance_lab.harness.live.explanations import Case, explanation
-from rebalance_lab.harness.live.fidelity import UNEXPLAINED, simulated_rows, why
+import rebalance_lab.harness.kafka.live
+from rebalance_lab.harness.fidelity.calibration import FILE, calibrated
+from rebalance_lab.harness.fidelity.explanations import Case, explanation
+from rebalance_lab.harness.fidelity.side_by_side import UNEXPLAINED, simulated_rows, why
 from rebalance_lab.harness.scenario.documents import decode_document
 from rebalance_lab.harness.scenario.model import Scenario
-from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.scenario.reader import parse_scenario
 
-OWN = sorted((Path(rebalance_lab.harness.live.__file__).parent / "scenarios").glob("*.yaml"))
+OWN = sorted((Path(rebalance_lab.harness.kafka.live.__file__).parent / "scenarios").glob("*.yaml"))
 
 
 def scenario(name: str) -> Scenario:

@@ -22,8 +22,8 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from rebalance_lab.harness.brokers import Cluster
-from rebalance_lab.harness.groups import GroupDescription, GroupError, describe, snapshot
+from rebalance_lab.harness.kafka.brokers import Cluster
+from rebalance_lab.harness.kafka.groups import GroupDescription, GroupError, describe, snapshot
 
 pytestmark = pytest.mark.xdist_group("live")
 

@@ -13,10 +13,10 @@ from statistics import median
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from rebalance_lab.harness.brokers import Cluster
-from rebalance_lab.harness.scenario.reading import parse_scenario
-from rebalance_lab.harness.sim.run import simulate
-from rebalance_lab.harness.sim.world import Constants
+from rebalance_lab.harness.evaluate.simulation import simulate
+from rebalance_lab.harness.kafka.brokers import Cluster
+from rebalance_lab.harness.scenario.constants import Constants
+from rebalance_lab.harness.scenario.reader import parse_scenario
 from tests.brokers.clients import fresh
 from tests.conformance import java_oracle
 from tests.live.java_application import Application, application

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rebalance_lab.harness.live.lag import Progress, lag_facts
-from rebalance_lab.harness.sim.trace import Fact
+from rebalance_lab.harness.kafka.live.live_lag import Progress, lag_facts
+from rebalance_lab.harness.measure.trace import Fact
 
 
 def reads(t: int, member: str, offset: int, topic: str = "orders") -> Fact:

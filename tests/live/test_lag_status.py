@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.harness.groups.lag_status import Offsets, lag_status
+from rebalance_lab.harness.kafka.groups.lag_status import Offsets, lag_status
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from rebalance_lab.harness.brokers import Cluster
-from rebalance_lab.harness.live.run import LiveRun, live
-from rebalance_lab.harness.scenario.reading import parse_scenario
-from rebalance_lab.harness.sim.trace import lines, read_lines
+from rebalance_lab.harness.kafka.brokers import Cluster
+from rebalance_lab.harness.kafka.live.live_run import LiveRun, live
+from rebalance_lab.harness.measure.trace import lines, read_lines
+from rebalance_lab.harness.scenario.reader import parse_scenario
 
 pytestmark = pytest.mark.xdist_group("live")
 

@@ -6,12 +6,12 @@ import asyncio
 from typing import Any, cast
 
 from rebalance_lab.assignors.model import Topic
-from rebalance_lab.harness.brokers import Cluster
-from rebalance_lab.harness.live.actors import Actor
-from rebalance_lab.harness.live.world import LiveWorld
+from rebalance_lab.harness.kafka.brokers import Cluster
+from rebalance_lab.harness.kafka.live.actors import Actor
+from rebalance_lab.harness.kafka.live.live_world import LiveWorld
 from rebalance_lab.harness.scenario.model import TopicSpec
-from rebalance_lab.harness.scenario.reading import parse_scenario
-from rebalance_lab.harness.sim.lifecycle import end_it
+from rebalance_lab.harness.scenario.reader import parse_scenario
+from rebalance_lab.harness.timeline.lifecycle import end_it
 
 SCENARIO: dict[str, Any] = {
     "name": "wishes",

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalance_lab.harness.offsets_topic.decoding import decode_record
-from rebalance_lab.harness.offsets_topic.schemas import KINDS
-from rebalance_lab.protocol_v1.errors import MalformedBytes
+from rebalance_lab.harness.kafka.offsets_topic.decoding import decode_record
+from rebalance_lab.harness.kafka.offsets_topic.record_schemas import KINDS
+from rebalance_lab.protocol_v1.common.errors import MalformedBytes
 
 
 def text(value: str) -> bytes:

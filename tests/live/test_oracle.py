@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalance_lab.harness.live.oracle import judge
-from rebalance_lab.harness.sim.trace import Fact
+from rebalance_lab.harness.kafka.live.sequence_oracle import judge
+from rebalance_lab.harness.measure.trace import Fact
 
 
 def processed(member: str, first: int, end: int, t: int = 0) -> Fact:

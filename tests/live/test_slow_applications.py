@@ -17,13 +17,13 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from rebalance_lab.harness.brokers import Cluster
+from rebalance_lab.harness.evaluate.simulation import simulate
+from rebalance_lab.harness.kafka.brokers import Cluster
+from rebalance_lab.harness.measure.invariants import Broken, Checker
+from rebalance_lab.harness.measure.known_violations import kafkas_own
+from rebalance_lab.harness.measure.trace import Fact
 from rebalance_lab.harness.scenario.model import Scenario
-from rebalance_lab.harness.scenario.reading import parse_scenario
-from rebalance_lab.harness.sim.invariants import Broken, Checker
-from rebalance_lab.harness.sim.kafkas_own import kafkas_own
-from rebalance_lab.harness.sim.run import simulate
-from rebalance_lab.harness.sim.trace import Fact
+from rebalance_lab.harness.scenario.reader import parse_scenario
 from tests.brokers.clients import fresh
 from tests.conformance import java_oracle
 from tests.live.java_application import PATIENCE_S, RECORD_MS, RECORDS, application
@@ -245,7 +245,7 @@ def test_a_static_member_restarted_between_two_cooperative_rounds_leaves_partiti
     node: Cluster, backlog: str
 ) -> None:
     """It comes back without a rebalance, to what is stored for it, and has nothing to give up: nobody asks for the
-    second round, in which the other would get its part (harness/sim/kafkas_own.py, never_gave_it_up)."""
+    second round, in which the other would get its part (harness/measure/known_violations.py, never_gave_it_up)."""
     given = node.bootstrap, backlog, fresh("between-two-rounds"), "CooperativeStickyAssignor", 1, 0
     settings = {"session_timeout_ms": 20_000}
     with application(*given, group_instance_id="b", **settings) as second:

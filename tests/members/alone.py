@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from rebalance_lab.assignors.model import Topic
-from rebalance_lab.protocol_v1.effects import CancelTimer, SetTimer
-from rebalance_lab.protocol_v1.effects.member import (
+from rebalance_lab.protocol_v1.common.effects import CancelTimer, SetTimer
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.member_effects import (
     Call,
     CallbackDone,
     FindCoordinatorRequest,
@@ -20,8 +21,7 @@ from rebalance_lab.protocol_v1.effects.member import (
     TimerFired,
     Told,
 )
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v1.messages import (
+from rebalance_lab.protocol_v1.common.messages import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,

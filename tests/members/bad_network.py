@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from rebalance_lab.protocol_v1.effects.member import CallbackDone, Poll, Told
-from rebalance_lab.protocol_v1.messages import Request, Response
+from rebalance_lab.protocol_v1.common.member_effects import CallbackDone, Poll, Told
+from rebalance_lab.protocol_v1.common.messages import Request, Response
 
 REPOLL_MS = 200
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from rebalance_lab.protocol_v1.effects.member import CloseOption, Commit, Subscribe, Unsubscribe
+from rebalance_lab.protocol_v1.common.member_effects import CloseOption, Commit, Subscribe, Unsubscribe
 
 Op = tuple[int, int, str, int]
 """How many ms later, which client, what happens to it, and a number that the action makes use of."""

@@ -19,15 +19,15 @@ from dataclasses import dataclass
 from types import ModuleType
 
 MODULES = (
-    "hash_order",
-    "group",
-    "records",
-    "shard",
+    "state.member_order",
+    "state.group",
+    "state.records",
+    "state.shard",
     "rebalance",
     "static_members",
     "join",
     "sync",
-    "sessions",
+    "heartbeat",
     "leave",
     "offsets",
     "admin",
@@ -37,7 +37,7 @@ MODULES = (
 """In the order of their imports: later ones are loaded anew, so that they see the fault."""
 
 USERS = (
-    "rebalance_lab.harness.sequences",
+    "rebalance_lab.harness.conversation.sequence_player",
     "tests.protocol_v1.watched",
     "tests.protocol_v1.script",
     "tests.protocol_v1.random_runs",
@@ -55,34 +55,34 @@ class Mutant:
 # fmt: off
 MUTANTS = [
     Mutant("skip the generation check of SyncGroup", "sync", "request.generation_id != group.generation_id", "False"),
-    Mutant("skip the generation check of Heartbeat", "sessions", "request.generation_id != group.generation_id", "False"),
+    Mutant("skip the generation check of Heartbeat", "heartbeat", "request.generation_id != group.generation_id", "False"),
     Mutant("skip the generation check of OffsetCommit", "offsets", "generation_id != group.generation_id", "False"),
-    Mutant("never fence", "group", "if holder != member_id:", "if False:"),
+    Mutant("never fence", "state.group", "if holder != member_id:", "if False:"),
     Mutant("forget to restart a session at join completion", "rebalance", "        turn.restart_session(group, member)\n        member.is_new", "        member.is_new"),
     Mutant("forget to restart a session with the answer to a sync", "rebalance", "        turn.reply(request, response)\n        turn.restart_session(group, member)", "        turn.reply(request, response)"),
-    Mutant("forget the session at a heartbeat", "sessions", "    turn.restart_session(group, group.members[request.member_id])\n", ""),
+    Mutant("forget the session at a heartbeat", "heartbeat", "    turn.restart_session(group, group.members[request.member_id])\n", ""),
     Mutant("forget the session at a commit", "offsets", "        turn.restart_session(group, group.members[request.member_id])", "        pass"),
-    Mutant("expire a member whose JoinGroup is parked", "sessions", "if waits_for_us and not member.is_new:", "if False:"),
-    Mutant("never expire a newcomer", "sessions", "if waits_for_us and not member.is_new:", "if waits_for_us:"),
+    Mutant("expire a member whose JoinGroup is parked", "heartbeat", "if waits_for_us and not member.is_new:", "if False:"),
+    Mutant("never expire a newcomer", "heartbeat", "if waits_for_us and not member.is_new:", "if waits_for_us:"),
     Mutant("answer a sync before its assignment is durable", "sync", "    turn.append((group_metadata(group, assignments),), written)", "    written(turn, Error.NONE)\n    turn.append((group_metadata(group, assignments),), lambda turn, error: None)"),
     Mutant("answer a sync in PreparingRebalance", "sync", "Error.REBALANCE_IN_PROGRESS if group.state is State.PREPARING_REBALANCE else Error.NONE", "Error.NONE"),
-    Mutant("tell heartbeats of a rebalance in CompletingRebalance", "sessions", "group.state is State.PREPARING_REBALANCE\n    answer", "group.state is not State.STABLE\n    answer"),
+    Mutant("tell heartbeats of a rebalance in CompletingRebalance", "heartbeat", "group.state is State.PREPARING_REBALANCE\n    answer", "group.state is not State.STABLE\n    answer"),
     Mutant("commit in CompletingRebalance", "offsets", "Error.REBALANCE_IN_PROGRESS if group.state is State.COMPLETING_REBALANCE else Error.NONE", "Error.NONE"),
-    Mutant("do not wait for handed-out ids", "group", "self.awaiting_join == len(self.members) and not self.pending_join", "self.awaiting_join == len(self.members)"),
+    Mutant("do not wait for handed-out ids", "state.group", "self.awaiting_join == len(self.members) and not self.pending_join", "self.awaiting_join == len(self.members)"),
     Mutant("end the initial delay as soon as all are there", "rebalance", " and group.previous_state is not State.EMPTY", ""),
     Mutant("never extend the initial delay", "rebalance", "not group.new_member_added", "True"),
     Mutant("let the initial delay outlast the rebalance timeout", "rebalance", "initial.left_ms == 0 or ", ""),
     Mutant("drop absent static members", "rebalance", " and m.group_instance_id is None", ""),
     Mutant("keep absent dynamic members", "rebalance", "        group.remove(member_id)\n        turn.cancel_timer(session_key(group, member_id))\n\n\ndef answer_joins", "        pass\n\n\ndef answer_joins"),
-    Mutant("keep a leader that did not rejoin", "group", "            self.leader = joined.member_id\n", "            pass\n"),
+    Mutant("keep a leader that did not rejoin", "state.group", "            self.leader = joined.member_id\n", "            pass\n"),
     Mutant("list the members to everyone", "rebalance", "members=member_list(group) if leads else ()", "members=member_list(group)"),
     Mutant("do not count up the generation", "rebalance", "group.generation_id += 1", "group.generation_id += 0"),
     Mutant("rebalance on a follower's repeated JoinGroup", "join", "group.state is State.STABLE and unchanged and not leads", "False"),
     Mutant("do not rebalance when the leader rejoins", "join", "unchanged and not leads", "unchanged"),
     Mutant("no MEMBER_ID_REQUIRED", "join", "MEMBER_ID_REQUIRED_SINCE = 4", "MEMBER_ID_REQUIRED_SINCE = 99"),
-    Mutant("take who shares no protocol", "group", "self.supported[p.name] == size", "True"),
-    Mutant("the first member's list decides, not the vote", "group", "max(in_hash_order(votes), key=votes.__getitem__)", "next(iter(votes))"),
-    Mutant("ties go to the last name", "group", "in_hash_order(votes)", "in_hash_order(votes)[::-1]"),
+    Mutant("take who shares no protocol", "state.group", "self.supported[p.name] == size", "True"),
+    Mutant("the first member's list decides, not the vote", "state.group", "max(in_hash_order(votes), key=votes.__getitem__)", "next(iter(votes))"),
+    Mutant("ties go to the last name", "state.group", "in_hash_order(votes)", "in_hash_order(votes)[::-1]"),
     Mutant("count members, not the joined, against the maximum", "join", "group.awaiting_join\n", "len(group.members)\n"),
     Mutant("rebalance at every takeover", "static_members", "group.select_protocol() == group.protocol_name", "False"),
     Mutant("never rebalance at a takeover", "static_members", "group.select_protocol() == group.protocol_name", "True"),
@@ -96,10 +96,10 @@ MUTANTS = [
     Mutant("keep the timer of the sync phase after everyone synced", "sync", "        turn.cancel_timer(sync_key(group))\n    if group.state", "        pass\n    if group.state"),
     Mutant("send nobody away when a rebalance overtakes a sync", "rebalance", "        reset_assignments(turn, group, Error.REBALANCE_IN_PROGRESS)", "        pass"),
     Mutant("do not write down that a group is empty", "rebalance", "        turn.append((group_metadata(group, {}),), ignore)\n", ""),
-    Mutant("load a group without its instance ids", "records", "group_instance_id=member.group_instance_id,\n            client_id=member.client_id,\n            client_host=member.client_host,\n            session", "group_instance_id=None,\n            client_id=member.client_id,\n            client_host=member.client_host,\n            session"),
+    Mutant("load a group without its instance ids", "state.records", "group_instance_id=member.group_instance_id,\n            client_id=member.client_id,\n            client_host=member.client_host,\n            session", "group_instance_id=None,\n            client_id=member.client_id,\n            client_host=member.client_host,\n            session"),
     Mutant("load a group without sessions", "coordinator", "                turn.restart_session(group, member)", "                pass"),
-    Mutant("forget the instance id of who is removed", "group", "                del self.static[member.group_instance_id]", "                pass"),
-    Mutant("lead by age, not by hash order", "group", "self.leader = self.order.first()", "self.leader = next(iter(self.members), None)"),
+    Mutant("forget the instance id of who is removed", "state.group", "                del self.static[member.group_instance_id]", "                pass"),
+    Mutant("lead by age, not by hash order", "state.group", "self.leader = self.order.first()", "self.leader = next(iter(self.members), None)"),
     Mutant("commit to an unknown group at version 9 as before", "offsets", "UNKNOWN_GROUP_SINCE = 9", "UNKNOWN_GROUP_SINCE = 10"),
     Mutant("check the group before the partition", "offsets", "    if not wanted:\n", "    if False:\n"),
     Mutant("let refused appends count as durable offsets", "offsets", "        if error is Error.NONE:\n            for record in records:", "        if True:\n            for record in records:"),
@@ -110,8 +110,8 @@ MUTANTS = [
 @contextmanager
 def applied(mutant: Mutant) -> Iterator[None]:
     """The module with the fault in it, and everything that has imported from it, loaded anew; then all put back."""
-    importlib.import_module("rebalance_lab.harness.sequences")
-    source = inspect.getsource(sys.modules[f"rebalance_lab.protocol_v1.{mutant.module}"])
+    importlib.import_module("rebalance_lab.harness.conversation.sequence_player")
+    source = inspect.getsource(sys.modules[f"rebalance_lab.protocol_v1.coordinator.{mutant.module}"])
     if source.count(mutant.old) < 1:
         raise LookupError(f"{mutant.what}: its text is not in {mutant.module}.py any more")
     try:
@@ -123,7 +123,7 @@ def applied(mutant: Mutant) -> Iterator[None]:
 
 def reload_all(faulty: str | None, source: str) -> None:
     for name in MODULES:
-        module = sys.modules[f"rebalance_lab.protocol_v1.{name}"]
+        module = sys.modules[f"rebalance_lab.protocol_v1.coordinator.{name}"]
         if name == faulty:
             execute(module, source)
         else:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from rebalance_lab.harness.sequence_file import parse_step
-from rebalance_lab.harness.sequences import PROTOCOLS
-from rebalance_lab.protocol_v1.errors import Error, InvariantBroken
+from rebalance_lab.harness.conversation.sequence_file import parse_step
+from rebalance_lab.harness.hosts.served_protocols import PROTOCOLS
+from rebalance_lab.protocol_v1.common.errors import Error, InvariantBroken
 from tests.protocol_v1.script import b64
 from tests.protocol_v1.watched import Watched
 from tests.running import run_all

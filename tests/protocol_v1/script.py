@@ -25,9 +25,9 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
-from rebalance_lab.harness.sequences import Transcript, play
-from rebalance_lab.protocol_v1.consumer_protocol import Subscription, encode_subscription
-from rebalance_lab.protocol_v1.errors import Error
+from rebalance_lab.harness.conversation.sequence_player import Transcript, play
+from rebalance_lab.protocol_v1.common.consumer_protocol import Subscription, encode_subscription
+from rebalance_lab.protocol_v1.common.errors import Error
 
 CONFIG = {"group.initial.rebalance.delay.ms": 10, "group.min.session.timeout.ms": 100}
 GROUP = "g"

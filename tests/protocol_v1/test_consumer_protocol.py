@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rebalance_lab.protocol_v1.consumer_protocol import (
+from rebalance_lab.protocol_v1.common.consumer_protocol import (
     Assignment,
     Subscription,
     decode_assignment,
@@ -17,7 +17,7 @@ from rebalance_lab.protocol_v1.consumer_protocol import (
     encode_subscription,
     subscribed_topics,
 )
-from rebalance_lab.protocol_v1.errors import MalformedBytes
+from rebalance_lab.protocol_v1.common.errors import MalformedBytes
 
 OWNED = Subscription(topics=("t1",), owned_partitions={"t1": (0, 2)}, generation_id=7, rack_id="r1")
 STICKY = Subscription(

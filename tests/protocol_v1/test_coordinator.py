@@ -6,13 +6,10 @@ from random import Random
 
 import pytest
 
-from rebalance_lab.assignors.java_order import HashTable, string_hash
-from rebalance_lab.protocol_v1.config import PROPERTIES, CoordinatorConfig
-from rebalance_lab.protocol_v1.coordinator import Coordinator, Status, at_once
-from rebalance_lab.protocol_v1.effects import Append, Reply, SetTimer, StateChanged
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v1.hash_order import HashOrder
-from rebalance_lab.protocol_v1.messages import (
+from rebalance_lab.assignors.java.hash_order import HashTable, string_hash
+from rebalance_lab.protocol_v1.common.effects import Append, Reply, SetTimer, StateChanged
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.messages import (
     REQUESTS,
     DeleteGroupsRequest,
     DescribeGroupsRequest,
@@ -33,15 +30,18 @@ from rebalance_lab.protocol_v1.messages import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
-from rebalance_lab.protocol_v1.placement import coordinator_partition
-from rebalance_lab.protocol_v1.records import GroupMetadata, replay
-from rebalance_lab.protocol_v1.states import State
-from rebalance_lab.protocol_v1.txn_messages import (
+from rebalance_lab.protocol_v1.common.txn_messages import (
     TXN_REQUESTS,
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
+from rebalance_lab.protocol_v1.coordinator.config import PROPERTIES, CoordinatorConfig
+from rebalance_lab.protocol_v1.coordinator.coordinator import Coordinator, Status, at_once
+from rebalance_lab.protocol_v1.coordinator.placement import coordinator_partition
+from rebalance_lab.protocol_v1.coordinator.state.member_order import HashOrder
+from rebalance_lab.protocol_v1.coordinator.state.records import GroupMetadata, replay
+from rebalance_lab.protocol_v1.coordinator.state.states import State
 
 CONFIG = CoordinatorConfig(group_initial_rebalance_delay_ms=0)
 RANGE = (Protocol(name="range", metadata=b"m"),)
@@ -222,7 +222,7 @@ def test_a_group_loaded_above_the_maximum_rebalances_and_keeps_the_first_to_rejo
 
 
 def metadata_of(coordinator):
-    from rebalance_lab.protocol_v1.records import group_metadata
+    from rebalance_lab.protocol_v1.coordinator.state.records import group_metadata
 
     group = coordinator.groups["g"]
     return group_metadata(group, {m.member_id: m.assignment for m in group.in_order()})

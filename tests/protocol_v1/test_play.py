@@ -8,10 +8,10 @@ from copy import deepcopy
 import pytest
 
 from rebalance_lab.assignors.json_contract import ContractError
-from rebalance_lab.harness import sequences
-from rebalance_lab.harness.message_json import request_from_json, response_to_json
-from rebalance_lab.harness.sequences import play
-from rebalance_lab.protocol_v1.messages import REQUESTS, JoinGroupResponse
+from rebalance_lab.harness.conversation import sequence_player as sequences
+from rebalance_lab.harness.conversation.message_json import request_from_json, response_to_json
+from rebalance_lab.harness.conversation.sequence_player import play
+from rebalance_lab.protocol_v1.common.messages import REQUESTS, JoinGroupResponse
 from tests.api.conftest import run  # noqa: F401 - a fixture
 
 METADATA = "AAEAAAABAAZvcmRlcnP/////AAAAAA=="

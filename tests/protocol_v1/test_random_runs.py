@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from rebalance_lab.harness.sequences import play
-from rebalance_lab.protocol_v1.errors import Error, InvariantBroken
+from rebalance_lab.harness.conversation.sequence_player import play
+from rebalance_lab.protocol_v1.common.errors import Error, InvariantBroken
 from tests.protocol_v1 import random_runs
 from tests.protocol_v1.random_runs import INSTANCES, Op, report, run_once, seeded
 from tests.protocol_v1.watched import Watched

@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from rebalance_lab.protocol_v1.errors import InvariantBroken
-from rebalance_lab.protocol_v1.states import TRANSITIONS, Event, State, next_state
+from rebalance_lab.protocol_v1.common.errors import InvariantBroken
+from rebalance_lab.protocol_v1.coordinator.state.states import TRANSITIONS, Event, State, next_state
 
 PREDECESSORS = {
     State.EMPTY: {None, State.PREPARING_REBALANCE, State.DEAD},

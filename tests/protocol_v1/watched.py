@@ -9,12 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from rebalance_lab.harness.sequence_file import SequenceFile
-from rebalance_lab.harness.sequences import PROTOCOLS, Player
-from rebalance_lab.protocol_v1.effects import Append, Effect, Reply, StateChanged
-from rebalance_lab.protocol_v1.errors import Error, InvariantBroken
-from rebalance_lab.protocol_v1.group import ClassicGroup
-from rebalance_lab.protocol_v1.messages import (
+from rebalance_lab.harness.conversation.sequence_file import SequenceFile
+from rebalance_lab.harness.hosts.served_protocols import PROTOCOLS, Player
+from rebalance_lab.protocol_v1.common.effects import Append, Effect, Reply, StateChanged
+from rebalance_lab.protocol_v1.common.errors import Error, InvariantBroken
+from rebalance_lab.protocol_v1.common.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
     JoinGroupResponse,
@@ -22,8 +21,9 @@ from rebalance_lab.protocol_v1.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from rebalance_lab.protocol_v1.records import GroupMetadata, GroupTombstone, Image, replay
-from rebalance_lab.protocol_v1.states import TRANSITIONS, Event, State
+from rebalance_lab.protocol_v1.coordinator.state.group import ClassicGroup
+from rebalance_lab.protocol_v1.coordinator.state.records import GroupMetadata, GroupTombstone, Image, replay
+from rebalance_lab.protocol_v1.coordinator.state.states import TRANSITIONS, Event, State
 
 REMOVED_FOR_SILENCE = Event.SESSION_EXPIRED.value
 

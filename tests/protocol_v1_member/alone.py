@@ -7,17 +7,20 @@ from typing import Any
 
 from rebalance_lab.assignors.interface import Assignor
 from rebalance_lab.assignors.strategies import load_assignor, parse_strategy
-from rebalance_lab.protocol_v1.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
-from rebalance_lab.protocol_v1.effects.member import (
+from rebalance_lab.protocol_v1.common.consumer_protocol import (
+    Assignment,
+    Subscription,
+    encode_assignment,
+    encode_subscription,
+)
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.member_effects import (
     Cause,
     MemberEffect,
     Poll,
     RejoinNeeded,
 )
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v1.member import Member
-from rebalance_lab.protocol_v1.member_config import MemberConfig
-from rebalance_lab.protocol_v1.messages import (
+from rebalance_lab.protocol_v1.common.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -26,6 +29,8 @@ from rebalance_lab.protocol_v1.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from rebalance_lab.protocol_v1.member.config import MemberConfig
+from rebalance_lab.protocol_v1.member.member import Member
 from tests.members.alone import AloneMember, of
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from rebalance_lab.harness.conversation import Client
-from rebalance_lab.protocol_v1.effects.member import EnforceRebalance, Subscribe
-from rebalance_lab.protocol_v1.errors import InvariantBroken
+from rebalance_lab.harness.conversation.conversations import Client
+from rebalance_lab.protocol_v1.common.errors import InvariantBroken
+from rebalance_lab.protocol_v1.common.member_effects import EnforceRebalance, Subscribe
 from tests.members.troubles import INSTANCES, Op, Troubles, random_ops
 from tests.protocol_v1_member.watched import Watched
 from tests.running import run_all

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rebalance_lab.protocol_v1.effects.member import (
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.member_effects import (
     Commit,
     CommitOutcome,
     Committed,
@@ -15,15 +16,14 @@ from rebalance_lab.protocol_v1.effects.member import (
     PollReturned,
     Responded,
 )
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v1.member_config import MemberConfig
-from rebalance_lab.protocol_v1.member_states import MemberState
-from rebalance_lab.protocol_v1.messages import (
+from rebalance_lab.protocol_v1.common.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
     OffsetCommitRequest,
 )
+from rebalance_lab.protocol_v1.member.config import MemberConfig
+from rebalance_lab.protocol_v1.member.states import MemberState
 from tests.members.alone import called, of, raised, sent
 from tests.protocol_v1_member.alone import Alone, causes, share
 

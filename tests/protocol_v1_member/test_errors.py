@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.protocol_v1.effects.member import (
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.member_effects import (
     Close,
     Closed,
     Commit,
@@ -16,10 +17,7 @@ from rebalance_lab.protocol_v1.effects.member import (
     PollReturned,
     Responded,
 )
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v1.member_errors import Reaction, java_name, reaction
-from rebalance_lab.protocol_v1.member_states import MemberState
-from rebalance_lab.protocol_v1.messages import (
+from rebalance_lab.protocol_v1.common.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -29,6 +27,8 @@ from rebalance_lab.protocol_v1.messages import (
     OffsetFetchRequest,
     SyncGroupRequest,
 )
+from rebalance_lab.protocol_v1.member.error_reactions import Reaction, java_name, reaction
+from rebalance_lab.protocol_v1.member.states import MemberState
 from tests.members.alone import called, of, raised, sent
 from tests.protocol_v1_member.alone import Alone
 

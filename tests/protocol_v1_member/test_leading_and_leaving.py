@@ -6,10 +6,10 @@ import pytest
 
 from rebalance_lab.assignors.interface import RebalanceProtocol
 from rebalance_lab.assignors.model import Topic
-from rebalance_lab.harness.conversation import classic_group
-from rebalance_lab.protocol_v1.config import CoordinatorConfig
-from rebalance_lab.protocol_v1.consumer_protocol import decode_assignment, decode_subscription
-from rebalance_lab.protocol_v1.effects.member import (
+from rebalance_lab.harness.conversation.conversations import classic_group
+from rebalance_lab.protocol_v1.common.consumer_protocol import decode_assignment, decode_subscription
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.member_effects import (
     Cause,
     Close,
     Closed,
@@ -22,14 +22,14 @@ from rebalance_lab.protocol_v1.effects.member import (
     Subscribe,
     Unsubscribe,
 )
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v1.member import Member
-from rebalance_lab.protocol_v1.member_memory import MemberTurn
-from rebalance_lab.protocol_v1.messages import (
+from rebalance_lab.protocol_v1.common.messages import (
     JoinGroupRequest,
     JoinGroupResponseMember,
     SyncGroupRequest,
 )
+from rebalance_lab.protocol_v1.coordinator.config import CoordinatorConfig
+from rebalance_lab.protocol_v1.member.member import Member
+from rebalance_lab.protocol_v1.member.memory import MemberTurn
 from tests.members.alone import called, of, sent
 from tests.protocol_v1_member.alone import Alone, assignor, causes, share, subscription
 

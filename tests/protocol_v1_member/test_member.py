@@ -6,9 +6,10 @@ import pytest
 
 from rebalance_lab.assignors.interface import RebalanceProtocol
 from rebalance_lab.assignors.model import Topic
-from rebalance_lab.harness.conversation import classic_group
-from rebalance_lab.protocol_v1.consumer_protocol import decode_subscription
-from rebalance_lab.protocol_v1.effects.member import (
+from rebalance_lab.harness.conversation.conversations import classic_group
+from rebalance_lab.protocol_v1.common.consumer_protocol import decode_subscription
+from rebalance_lab.protocol_v1.common.errors import Error, InvariantBroken
+from rebalance_lab.protocol_v1.common.member_effects import (
     CallbackDone,
     Cause,
     Close,
@@ -24,14 +25,13 @@ from rebalance_lab.protocol_v1.effects.member import (
     RequestMetadata,
     Subscribe,
 )
-from rebalance_lab.protocol_v1.errors import Error, InvariantBroken
-from rebalance_lab.protocol_v1.member import Member, rebalance_protocol
-from rebalance_lab.protocol_v1.member_config import MemberConfig
-from rebalance_lab.protocol_v1.member_states import MEMBER_TRANSITIONS, MemberEvent, MemberState, next_member_state
-from rebalance_lab.protocol_v1.messages import (
+from rebalance_lab.protocol_v1.common.messages import (
     JoinGroupRequest,
     OffsetCommitRequest,
 )
+from rebalance_lab.protocol_v1.member.config import MemberConfig
+from rebalance_lab.protocol_v1.member.member import Member, rebalance_protocol
+from rebalance_lab.protocol_v1.member.states import MEMBER_TRANSITIONS, MemberEvent, MemberState, next_member_state
 from tests.members.alone import called, of, sent
 from tests.protocol_v1_member.alone import Alone, assignor, causes, share, subscription
 

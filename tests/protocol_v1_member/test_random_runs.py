@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.protocol_v1.errors import InvariantBroken
+from rebalance_lab.protocol_v1.common.errors import InvariantBroken
 from tests.protocol_v1_member import random_runs
 from tests.protocol_v1_member.random_runs import LISTS, Op, report, run_once, seeded
 from tests.protocol_v1_member.watched import Watched

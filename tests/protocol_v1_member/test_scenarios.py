@@ -10,10 +10,17 @@ from typing import Any
 
 import pytest
 
-from rebalance_lab.harness.conversation import Conversation, classic_group
-from rebalance_lab.protocol_v1.effects.member import Cause, CloseOption, Commit, CommitOutcome, Left, RejoinNeeded
-from rebalance_lab.protocol_v1.member_states import MemberState
-from rebalance_lab.protocol_v1.states import State
+from rebalance_lab.harness.conversation.conversations import Conversation, classic_group
+from rebalance_lab.protocol_v1.common.member_effects import (
+    Cause,
+    CloseOption,
+    Commit,
+    CommitOutcome,
+    Left,
+    RejoinNeeded,
+)
+from rebalance_lab.protocol_v1.coordinator.state.states import State
+from rebalance_lab.protocol_v1.member.states import MemberState
 
 FIRST_JOIN = "-> JoinGroup(); <- JoinGroup 79; "
 FETCH = "; -> OffsetFetch; <- OffsetFetch 0"

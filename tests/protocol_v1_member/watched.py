@@ -11,10 +11,10 @@ from itertools import combinations, product
 from typing import Any
 
 from rebalance_lab.assignors.interface import RebalanceProtocol
-from rebalance_lab.harness.conversation import Client, Conversation, instance_of
-from rebalance_lab.protocol_v1.config import CoordinatorConfig
-from rebalance_lab.protocol_v1.consumer_protocol import decode_assignment, decode_subscription
-from rebalance_lab.protocol_v1.effects.member import (
+from rebalance_lab.harness.conversation.conversations import Client, Conversation, instance_of
+from rebalance_lab.protocol_v1.common.consumer_protocol import decode_assignment, decode_subscription
+from rebalance_lab.protocol_v1.common.errors import Error, InvariantBroken
+from rebalance_lab.protocol_v1.common.member_effects import (
     Call,
     Callback,
     CallbackDone,
@@ -26,10 +26,7 @@ from rebalance_lab.protocol_v1.effects.member import (
     TopicPartition,
     Unsubscribe,
 )
-from rebalance_lab.protocol_v1.errors import Error, InvariantBroken
-from rebalance_lab.protocol_v1.member_leader import flat
-from rebalance_lab.protocol_v1.member_states import HEARTBEATING, MemberState
-from rebalance_lab.protocol_v1.messages import (
+from rebalance_lab.protocol_v1.common.messages import (
     HeartbeatRequest,
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -37,6 +34,9 @@ from rebalance_lab.protocol_v1.messages import (
     Request,
     SyncGroupRequest,
 )
+from rebalance_lab.protocol_v1.coordinator.config import CoordinatorConfig
+from rebalance_lab.protocol_v1.member.leader import flat
+from rebalance_lab.protocol_v1.member.states import HEARTBEATING, MemberState
 from tests.members.bad_network import BadNetwork, Trouble
 
 FATAL = (Error.FENCED_INSTANCE_ID, Error.INCONSISTENT_GROUP_PROTOCOL)

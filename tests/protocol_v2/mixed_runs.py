@@ -12,21 +12,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rebalance_lab.harness.both_protocols import Codec, both_protocols
-from rebalance_lab.protocol_v1 import messages as v1
-from rebalance_lab.protocol_v1.consumer_protocol import Assignment as ClassicAssignment
-from rebalance_lab.protocol_v1.consumer_protocol import (
+from rebalance_lab.harness.hosts.dual_coordinator import Codec, make_dual_coordinator
+from rebalance_lab.protocol_v1.common import messages as v1
+from rebalance_lab.protocol_v1.common.consumer_protocol import Assignment as ClassicAssignment
+from rebalance_lab.protocol_v1.common.consumer_protocol import (
     Subscription,
     decode_assignment,
     encode_assignment,
     encode_subscription,
 )
-from rebalance_lab.protocol_v1.coordinator import numbered
-from rebalance_lab.protocol_v1.effects import Effect, Reply
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v2.coordinator import Coordinator
-from rebalance_lab.protocol_v2.states import GroupState
-from rebalance_lab.protocol_v2.topics import topic_name
+from rebalance_lab.protocol_v1.common.effects import Effect, Reply
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.coordinator.coordinator import numbered
+from rebalance_lab.protocol_v2.common.topic_image import topic_name
+from rebalance_lab.protocol_v2.coordinator.coordinator import Coordinator
+from rebalance_lab.protocol_v2.coordinator.state.states import GroupState
 from tests.protocol_v2.random_runs import Client, World
 from tests.protocol_v2.watched import Watched
 
@@ -110,7 +110,7 @@ class MixedWorld(World):
             "group.consumer.migration.policy": self.policy,
             "group.initial.rebalance.delay.ms": 0,
         }
-        machine = both_protocols(settings, self.ids, self.topics)
+        machine = make_dual_coordinator(settings, self.ids, self.topics)
         # Kafka lets classic members that are left alone sleep on (C37), and no group would ever settle then.
         machine.shard.config = replace(machine.shard.config, wakes_classic_members=True)
         assert isinstance(machine, Coordinator)

@@ -25,31 +25,33 @@ class Mutant(NamedTuple):
 
 MUTANTS = {
     "a partition is given although somebody holds it": Mutant(
-        "reconciliation",
+        "assignment.reconciliation",
         "if partition not in keep and (partition not in at.partition_epochs or",
         "if partition not in keep and (True or",
     ),
     "the epoch advances before the revocation": Mutant(
-        "states",
+        "state.states",
         "REVOKE_FIRST = Outcome(MemberState.UNREVOKED_PARTITIONS, False)",
         "REVOKE_FIRST = Outcome(MemberState.UNREVOKED_PARTITIONS, True)",
     ),
     "silence counts as revocation": Mutant(
-        "reconciliation", "return owned is None or any(", "return owned is not None and any("
+        "assignment.reconciliation", "return owned is None or any(", "return owned is not None and any("
     ),
-    "a returning partition is not given back": Mutant("reconciliation", " or partition in current.revoking)", ")"),
+    "a returning partition is not given back": Mutant(
+        "assignment.reconciliation", " or partition in current.revoking)", ")"
+    ),
     "assignment epochs start anew at every step": Mutant(
-        "reconciliation",
+        "assignment.reconciliation",
         "keep = {partition: epoch for partition, epoch in current.assigned.items() if partition in target}",
         "keep = {partition: at.assignment_epoch for partition in current.assigned if partition in target}",
     ),
     "the previous epoch is kept where the epoch stays": Mutant(
-        "reconciliation",
+        "assignment.reconciliation",
         "previous_member_epoch=current.member_epoch,",
         "previous_member_epoch=min(current.member_epoch, epoch - 1),",
     ),
     "an unsubscribed topic stays until the next target": Mutant(
-        "reconciliation", "if not drop and not wants_nothing:", "if True:"
+        "assignment.reconciliation", "if not drop and not wants_nothing:", "if True:"
     ),
     "the previous epoch is accepted without owned partitions": Mutant(
         "fencing", "if not not_told_yet or owned is None or not all(", "if not not_told_yet or not all("
@@ -79,22 +81,26 @@ MUTANTS = {
         "turn.set_timer((SESSION, request.group_id, member_id)",
         "(lambda *_: None)((SESSION, request.group_id, member_id)",
     ),
-    "the rebalance timer is not stopped": Mutant("progress", "self.turn.cancel_timer((REBALANCE, *key))", "pass"),
+    "the rebalance timer is not stopped": Mutant(
+        "assignment.progress", "self.turn.cancel_timer((REBALANCE, *key))", "pass"
+    ),
     "the rebalance timer removes whoever has moved on": Mutant(
         "leave", "if kind == REBALANCE and member.current.member_epoch != started_at:", "if False:"
     ),
-    "the assignment interval is not waited for": Mutant("target_assignment", "and interval_is_over(turn, group)", ""),
+    "the assignment interval is not waited for": Mutant(
+        "assignment.target_assignment", "and interval_is_over(turn, group)", ""
+    ),
     "the first target waits for the interval": Mutant(
-        "target_assignment", "or last_ms is None or", "or last_ms is not None and"
+        "assignment.target_assignment", "or last_ms is None or", "or last_ms is not None and"
     ),
     "changed topics are not looked at": Mutant(
-        "subscriptions", "group.deadline = RefreshDeadline(turn.now_ms, group.group_epoch)", "pass"
+        "assignment.subscriptions", "group.deadline = RefreshDeadline(turn.now_ms, group.group_epoch)", "pass"
     ),
     "an unresolved expression bumps at once": Mutant(
         "heartbeat", "step.regex is RegexUpdate.RESOLVED", "step.regex is not RegexUpdate.UNCHANGED"
     ),
     "expressions are resolved at every heartbeat": Mutant(
-        "subscriptions", "turn.now_ms <= last.timestamp + MIN_REFRESH_INTERVAL_MS", "False"
+        "assignment.subscriptions", "turn.now_ms <= last.timestamp + MIN_REFRESH_INTERVAL_MS", "False"
     ),
     "a recreated topic is the old one": Mutant(
         "topics", 'return name if incarnation == 1 else f"{name}#{incarnation}"', "return name"
@@ -106,32 +112,32 @@ MUTANTS = {
         "offsets", "if epoch == member.current.member_epoch:\n        return Error.NONE\n    topics", "topics"
     ),
     "a classic member is not woken for free partitions": Mutant(
-        "migration", "return not waits_for_others(", "return False and not waits_for_others("
+        "classic_members.migration", "return not waits_for_others(", "return False and not waits_for_others("
     ),
     "any policy downgrades": Mutant(
-        "conversion", "return config.group_consumer_migration_policy.downgrades and", "return"
+        "classic_members.conversion", "return config.group_consumer_migration_policy.downgrades and", "return"
     ),
     "a downgrade bumps the generation": Mutant(
-        "conversion", "generation_id=group.group_epoch,", "generation_id=group.group_epoch + 1,"
+        "classic_members.conversion", "generation_id=group.group_epoch,", "generation_id=group.group_epoch + 1,"
     ),
     "the target's time is not stored": Mutant(
-        "records",
+        "state.records",
         "group.assignment_timestamp = value.assignment_timestamp if value else None",
         "group.assignment_timestamp = group.assignment_timestamp",
     ),
-    "what the log refused stays": Mutant("shard", "appends[number].undo(self)", "pass"),
+    "what the log refused stays": Mutant("state.shard", "appends[number].undo(self)", "pass"),
     "an answer does not wait for the log": Mutant(
         "heartbeat",
         "opened.commit(turn, step.records, durable,",
         "durable(turn, Error.NONE) or opened.commit(turn, step.records, lambda *_: None,",
     ),
     "the assignor sees what members hold instead of their targets": Mutant(
-        "target_assignment",
+        "assignment.target_assignment",
         "target = group.targets.get(member_id)\n    if target is None:",
         "target = None\n    if target is None:",
     ),
     "ties inside a slot forget who came first": Mutant(
-        "hash_order",
+        "state.member_order",
         "self._slot(key).append(key)\n\n    def remove",
         "self._slot(key).insert(0, key)\n\n    def remove",
     ),
@@ -143,7 +149,7 @@ class Saboteur(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.mutant = mutant
 
     def find_spec(self, name: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
-        if name != f"rebalance_lab.protocol_v2.{self.mutant.module}":
+        if name != f"rebalance_lab.protocol_v2.coordinator.{self.mutant.module}":
             return None
         return importlib.machinery.ModuleSpec(name, self, origin=str(source_of(self.mutant)))
 
@@ -154,7 +160,7 @@ class Saboteur(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def source_of(mutant: Mutant) -> Path:
-    return ROOT / "protocol_v2" / f"{mutant.module}.py"
+    return ROOT / "protocol_v2" / "coordinator" / f"{mutant.module.replace('.', '/')}.py"
 
 
 def check_everything() -> None:

@@ -15,17 +15,17 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from rebalance_lab.protocol_v1.effects import Append, CancelTimer, Effect, Reply, SetTimer
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v2.config import CoordinatorConfig
-from rebalance_lab.protocol_v2.coordinator import Coordinator
-from rebalance_lab.protocol_v2.messages import (
+from rebalance_lab.protocol_v1.common.effects import Append, CancelTimer, Effect, Reply, SetTimer
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v2.common.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
-from rebalance_lab.protocol_v2.states import GroupState
-from rebalance_lab.protocol_v2.topics import topic_name
+from rebalance_lab.protocol_v2.common.topic_image import topic_name
+from rebalance_lab.protocol_v2.coordinator.config import CoordinatorConfig
+from rebalance_lab.protocol_v2.coordinator.coordinator import Coordinator
+from rebalance_lab.protocol_v2.coordinator.state.states import GroupState
 from tests.protocol_v2.watched import Watched
 from tests.running import run_all
 

@@ -22,10 +22,10 @@ import re
 import shlex
 from typing import Any
 
-from rebalance_lab.harness.sequence_file import parse_sequence, parse_step
-from rebalance_lab.harness.sequences import PROTOCOLS, Player
-from rebalance_lab.protocol_v1.consumer_protocol import Assignment as ClassicAssignment
-from rebalance_lab.protocol_v1.consumer_protocol import (
+from rebalance_lab.harness.conversation.sequence_file import parse_sequence, parse_step
+from rebalance_lab.harness.hosts.served_protocols import PROTOCOLS, Player
+from rebalance_lab.protocol_v1.common.consumer_protocol import Assignment as ClassicAssignment
+from rebalance_lab.protocol_v1.common.consumer_protocol import (
     Subscription,
     decode_assignment,
     encode_assignment,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from rebalance_lab.protocol_v1 import records as v1_records
-from rebalance_lab.protocol_v2 import records as v2
-from rebalance_lab.protocol_v2.topics import topic_name
-from rebalance_lab.protocol_v2.values import CurrentAssignment
+from rebalance_lab.protocol_v1.coordinator.state import records as v1_records
+from rebalance_lab.protocol_v2.common.topic_image import topic_name
+from rebalance_lab.protocol_v2.coordinator.state import records as v2
+from rebalance_lab.protocol_v2.coordinator.state.values import CurrentAssignment
 
 
 def partitions(default: str, text: str) -> list[tuple[str, int, int | None]]:

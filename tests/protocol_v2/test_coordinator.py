@@ -6,24 +6,24 @@ from time import perf_counter
 
 import pytest
 
+from rebalance_lab.assignors.broker.uniform import UniformAssignor
+from rebalance_lab.assignors.broker.uniform_mixed import assign_heterogeneous
 from rebalance_lab.assignors.model import Topic
-from rebalance_lab.assignors.server_uniform import UniformAssignor
-from rebalance_lab.assignors.server_uniform_mixed import assign_heterogeneous
-from rebalance_lab.protocol_v1 import messages as v1
-from rebalance_lab.protocol_v1.effects import Append, Reply
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v2 import subscription_type
-from rebalance_lab.protocol_v2.config import CoordinatorConfig, MigrationPolicy
-from rebalance_lab.protocol_v2.coordinator import Coordinator, at_once
-from rebalance_lab.protocol_v2.messages import (
+from rebalance_lab.protocol_v1.common import messages as v1
+from rebalance_lab.protocol_v1.common.effects import Append, Reply
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v2.common.messages import (
     AlterableConfig,
     AlterConfigsResource,
     ConsumerGroupHeartbeatRequest,
     IncrementalAlterConfigsRequest,
 )
-from rebalance_lab.protocol_v2.records import ConsumerGroupCurrentMemberAssignment, apply
-from rebalance_lab.protocol_v2.states import GroupState, MemberState
-from rebalance_lab.protocol_v2.values import CurrentAssignment
+from rebalance_lab.protocol_v2.coordinator.assignment import subscription_type
+from rebalance_lab.protocol_v2.coordinator.config import CoordinatorConfig, MigrationPolicy
+from rebalance_lab.protocol_v2.coordinator.coordinator import Coordinator, at_once
+from rebalance_lab.protocol_v2.coordinator.state.records import ConsumerGroupCurrentMemberAssignment, apply
+from rebalance_lab.protocol_v2.coordinator.state.states import GroupState, MemberState
+from rebalance_lab.protocol_v2.coordinator.state.values import CurrentAssignment
 from tests.protocol_v2.script import Script
 from tests.protocol_v2.watched import snapshot
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.protocol_v1 import messages as v1
-from rebalance_lab.protocol_v1.effects import Append, Reply, SetTimer
-from rebalance_lab.protocol_v1.errors import Error, InvariantBroken, MalformedBytes
-from rebalance_lab.protocol_v2.classic_side import ClassicGroupImage, NoClassicGroups, NoCodec
-from rebalance_lab.protocol_v2.config import CoordinatorConfig
-from rebalance_lab.protocol_v2.coordinator import Coordinator, Status, at_once
-from rebalance_lab.protocol_v2.group import ConsumerGroup
-from rebalance_lab.protocol_v2.messages import (
+from rebalance_lab.protocol_v1.common import messages as v1
+from rebalance_lab.protocol_v1.common.effects import Append, Reply, SetTimer
+from rebalance_lab.protocol_v1.common.errors import Error, InvariantBroken, MalformedBytes
+from rebalance_lab.protocol_v2.common.messages import (
     REQUESTS,
     AlterableConfig,
     AlterConfigsResource,
@@ -19,8 +15,16 @@ from rebalance_lab.protocol_v2.messages import (
     ConsumerGroupHeartbeatRequest,
     IncrementalAlterConfigsRequest,
 )
-from rebalance_lab.protocol_v2.regex import compile_regex
-from rebalance_lab.protocol_v2.values import GONE, CurrentAssignment, MemberMetadata, Target
+from rebalance_lab.protocol_v2.common.regex import compile_regex
+from rebalance_lab.protocol_v2.coordinator.classic_members.classic_side import (
+    ClassicGroupImage,
+    NoClassicGroups,
+    NoCodec,
+)
+from rebalance_lab.protocol_v2.coordinator.config import CoordinatorConfig
+from rebalance_lab.protocol_v2.coordinator.coordinator import Coordinator, Status, at_once
+from rebalance_lab.protocol_v2.coordinator.state.group import ConsumerGroup
+from rebalance_lab.protocol_v2.coordinator.state.values import GONE, CurrentAssignment, MemberMetadata, Target
 
 PARTITION = v1.OffsetCommitRequestPartition(partition_index=0, committed_offset=3)
 

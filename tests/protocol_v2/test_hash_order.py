@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rebalance_lab.protocol_v2.hash_order import GOLDEN, MASK64, TimelineOrder
+from rebalance_lab.protocol_v2.coordinator.state.member_order import GOLDEN, MASK64, TimelineOrder
 
 PLAIN_TESTS = (
     "test_slots_ascend_and_inside_a_slot_the_last_goes_first",

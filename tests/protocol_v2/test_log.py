@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rebalance_lab.protocol_v1.effects import Append, Reply, SetTimer, StateChanged
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v2.config import CoordinatorConfig
-from rebalance_lab.protocol_v2.coordinator import Coordinator, Status, at_once
-from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest
+from rebalance_lab.protocol_v1.common.effects import Append, Reply, SetTimer, StateChanged
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v2.common.messages import ConsumerGroupHeartbeatRequest
+from rebalance_lab.protocol_v2.coordinator.config import CoordinatorConfig
+from rebalance_lab.protocol_v2.coordinator.coordinator import Coordinator, Status, at_once
 from tests.protocol_v2.watched import snapshot
 
 PLAIN_TESTS = (

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from rebalance_lab.harness.both_protocols import both_protocols
-from rebalance_lab.protocol_v1 import messages as v1
-from rebalance_lab.protocol_v1.consumer_protocol import Subscription, decode_assignment, encode_subscription
-from rebalance_lab.protocol_v1.effects import Append, Reply
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v2.coordinator import Coordinator, at_once, numbered
-from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest, TopicPartitions
+from rebalance_lab.harness.hosts.dual_coordinator import make_dual_coordinator
+from rebalance_lab.protocol_v1.common import messages as v1
+from rebalance_lab.protocol_v1.common.consumer_protocol import Subscription, decode_assignment, encode_subscription
+from rebalance_lab.protocol_v1.common.effects import Append, Reply
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v2.common.messages import ConsumerGroupHeartbeatRequest, TopicPartitions
+from rebalance_lab.protocol_v2.coordinator.coordinator import Coordinator, at_once, numbered
 from tests.protocol_v2.test_edges import JOIN, ask, codes, joined, machine
 
 
@@ -29,7 +29,7 @@ class Moody:
 
 
 def mixed(**config) -> Coordinator:
-    coordinator = both_protocols(
+    coordinator = make_dual_coordinator(
         {"group.consumer.assignment.interval.ms": 0, "group.initial.rebalance.delay.ms": 0, **config},
         numbered(),
         {"orders": 4},

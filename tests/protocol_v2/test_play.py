@@ -9,8 +9,8 @@ import pytest
 
 from rebalance_lab.api.commands.play_text import answer_text, request_text
 from rebalance_lab.assignors.json_contract import ContractError
-from rebalance_lab.harness.sequences import play
-from rebalance_lab.protocol_v1.consumer_protocol import Subscription, encode_subscription
+from rebalance_lab.harness.conversation.sequence_player import play
+from rebalance_lab.protocol_v1.common.consumer_protocol import Subscription, encode_subscription
 
 SUBSCRIPTION = base64.b64encode(encode_subscription(Subscription(topics=("orders",)))).decode()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.protocol_v2.regex import compile_regex
-from rebalance_lab.protocol_v2.regex_program import BadRegex
+from rebalance_lab.protocol_v2.common.regex import compile_regex
+from rebalance_lab.protocol_v2.common.regex_program import BadRegex
 
 BROKEN = ("(", ")", "a)", "[", "[a", "[b-a]", "\\", "*", "+a", "(?", "(?P<n", "(?P<>a)", "\\xZZ", "\\x{", "\\p{Greek2}")
 BEYOND_RE2 = ("(?=a)b", "(?!a)b", "(?<=a)b", "(?<!a)b", "(?>a)", "(?#x)", "(?(1)a)", "(?P=n)", "(a)\\1", "\\8")

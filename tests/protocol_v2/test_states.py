@@ -6,7 +6,16 @@ from itertools import product
 
 import pytest
 
-from rebalance_lab.protocol_v2.states import ACTIONS, MOVES, NEXT, Event, Finding, GroupState, MemberState, group_state
+from rebalance_lab.protocol_v2.coordinator.state.states import (
+    ACTIONS,
+    MOVES,
+    NEXT,
+    Event,
+    Finding,
+    GroupState,
+    MemberState,
+    group_state,
+)
 
 
 def test_every_finding_leads_somewhere():

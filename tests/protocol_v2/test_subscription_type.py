@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
+from rebalance_lab.assignors.broker.range import ServerRangeAssignor
 from rebalance_lab.assignors.model import Group, Member, Topic
-from rebalance_lab.assignors.server_range import ServerRangeAssignor
-from rebalance_lab.protocol_v2.subscription_type import Subscriptions, assigned
+from rebalance_lab.protocol_v2.coordinator.assignment.subscription_type import Subscriptions, assigned
 
 ROWS = [
     # members, by name, by expression, expressions by topic, homogeneous

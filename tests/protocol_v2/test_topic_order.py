@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.assignors.java_order import DEFAULT_CAPACITY
+from rebalance_lab.assignors.java.hash_order import DEFAULT_CAPACITY
 from rebalance_lab.assignors.model import Assignment, Group, Member, Topic
-from rebalance_lab.protocol_v2.topic_order import TopicOrders, capacity_after, share_a_bucket
+from rebalance_lab.protocol_v2.coordinator.assignment.topic_order import TopicOrders, capacity_after, share_a_bucket
 
 # Without ids, topics are numbered, and a number is its own hash: 1 and 17 share a bucket of 16, and so do 2 and 18.
 TOPICS = {f"t{number:02}": Topic(1) for number in range(1, 33)}

@@ -8,15 +8,21 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from rebalance_lab.protocol_v1.effects import Append, Effect, Reply, StateChanged
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v2.coordinator import Coordinator
-from rebalance_lab.protocol_v2.group import ConsumerGroup
-from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest
-from rebalance_lab.protocol_v2.records import GROUP_RECORDS, ConsumerGroupMetadata, GroupRecord, TargetMetadata, replay
-from rebalance_lab.protocol_v2.states import MOVES, Event, GroupState, MemberState
-from rebalance_lab.protocol_v2.topics import topic_name
-from rebalance_lab.protocol_v2.values import CurrentAssignment
+from rebalance_lab.protocol_v1.common.effects import Append, Effect, Reply, StateChanged
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v2.common.messages import ConsumerGroupHeartbeatRequest
+from rebalance_lab.protocol_v2.common.topic_image import topic_name
+from rebalance_lab.protocol_v2.coordinator.coordinator import Coordinator
+from rebalance_lab.protocol_v2.coordinator.state.group import ConsumerGroup
+from rebalance_lab.protocol_v2.coordinator.state.records import (
+    GROUP_RECORDS,
+    ConsumerGroupMetadata,
+    GroupRecord,
+    TargetMetadata,
+    replay,
+)
+from rebalance_lab.protocol_v2.coordinator.state.states import MOVES, Event, GroupState, MemberState
+from rebalance_lab.protocol_v2.coordinator.state.values import CurrentAssignment
 
 CLASSIC_ONLY = ("PreparingRebalance", "CompletingRebalance")
 EVENTS = {event.value: event for event in Event}

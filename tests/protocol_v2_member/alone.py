@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rebalance_lab.protocol_v1.effects.member import (
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.member_effects import (
     Committed,
     MemberEffect,
     Moved,
     Poll,
 )
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v2.member import Member
-from rebalance_lab.protocol_v2.member_config import MemberConfig
-from rebalance_lab.protocol_v2.messages import (
+from rebalance_lab.protocol_v2.common.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     HeartbeatAssignment,
     TopicPartitions,
 )
+from rebalance_lab.protocol_v2.member.config import MemberConfig
+from rebalance_lab.protocol_v2.member.member import Member
 from tests.members.alone import AloneMember, of
 
 INTERVAL_MS = 5_000

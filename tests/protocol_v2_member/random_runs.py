@@ -12,9 +12,9 @@ from __future__ import annotations
 from random import Random
 from typing import Any, NamedTuple
 
-from rebalance_lab.protocol_v1.effects.member import MetadataChanged, Subscribe
-from rebalance_lab.protocol_v1.errors import InvariantBroken
-from rebalance_lab.protocol_v2.member import Member
+from rebalance_lab.protocol_v1.common.errors import InvariantBroken
+from rebalance_lab.protocol_v1.common.member_effects import MetadataChanged, Subscribe
+from rebalance_lab.protocol_v2.member.member import Member
 from tests.members.troubles import INSTANCES, Op, Troubles, random_ops
 from tests.protocol_v2_member.watched import Client, Watched
 from tests.running import run_all

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.protocol_v1.effects.member import (
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.member_effects import (
     Commit,
     Disconnect,
     FindCoordinatorRequest,
@@ -12,11 +13,10 @@ from rebalance_lab.protocol_v1.effects.member import (
     PollReturned,
     Unsubscribe,
 )
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest
-from rebalance_lab.protocol_v2.member_errors import REACTIONS, RETRIABLE
-from rebalance_lab.protocol_v2.member_states import MemberState
-from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest
+from rebalance_lab.protocol_v1.common.messages import OffsetCommitRequest, OffsetFetchRequest
+from rebalance_lab.protocol_v2.common.messages import ConsumerGroupHeartbeatRequest
+from rebalance_lab.protocol_v2.member.error_reactions import REACTIONS, RETRIABLE
+from rebalance_lab.protocol_v2.member.states import MemberState
 from tests.members.alone import called, of, raised, sent
 from tests.protocol_v2_member.alone import Alone, moves, outcomes, owns, share
 

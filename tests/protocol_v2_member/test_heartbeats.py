@@ -7,7 +7,8 @@ from dataclasses import fields
 import pytest
 
 from rebalance_lab.assignors.model import Topic
-from rebalance_lab.protocol_v1.effects.member import (
+from rebalance_lab.protocol_v1.common.errors import Error, InvariantBroken
+from rebalance_lab.protocol_v1.common.member_effects import (
     Cause,
     Commit,
     Disconnect,
@@ -23,11 +24,10 @@ from rebalance_lab.protocol_v1.effects.member import (
     Responded,
     Subscribe,
 )
-from rebalance_lab.protocol_v1.errors import Error, InvariantBroken
-from rebalance_lab.protocol_v2.member import Member
-from rebalance_lab.protocol_v2.member_config import MemberConfig
-from rebalance_lab.protocol_v2.member_states import MEMBER_TRANSITIONS, MemberEvent, MemberState, next_member_state
-from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from rebalance_lab.protocol_v2.common.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from rebalance_lab.protocol_v2.member.config import MemberConfig
+from rebalance_lab.protocol_v2.member.member import Member
+from rebalance_lab.protocol_v2.member.states import MEMBER_TRANSITIONS, MemberEvent, MemberState, next_member_state
 from tests.members.alone import called, of, sent
 from tests.protocol_v2_member.alone import INTERVAL_MS, Alone, moves, owns, share
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.protocol_v1.effects.member import (
+from rebalance_lab.protocol_v1.common.errors import Error, InvariantBroken
+from rebalance_lab.protocol_v1.common.member_effects import (
     Close,
     Closed,
     CloseOption,
@@ -16,9 +17,8 @@ from rebalance_lab.protocol_v1.effects.member import (
     Subscribe,
     Unsubscribe,
 )
-from rebalance_lab.protocol_v1.errors import Error, InvariantBroken
-from rebalance_lab.protocol_v1.messages import OffsetCommitRequest
-from rebalance_lab.protocol_v2.member_states import MemberState
+from rebalance_lab.protocol_v1.common.messages import OffsetCommitRequest
+from rebalance_lab.protocol_v2.member.states import MemberState
 from tests.members.alone import called, of, raised, sent
 from tests.protocol_v2_member.alone import Alone, moves, outcomes, owns, share
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from rebalance_lab.protocol_v1.effects.member import (
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.member_effects import (
     Commit,
     Disconnected,
     Fetched,
     Poll,
     PollReturned,
 )
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v1.messages import OffsetCommitRequest, OffsetFetchRequest
-from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest
+from rebalance_lab.protocol_v1.common.messages import OffsetCommitRequest, OffsetFetchRequest
+from rebalance_lab.protocol_v2.common.messages import ConsumerGroupHeartbeatRequest
 from tests.members.alone import of, raised, sent
 from tests.protocol_v2_member.alone import Alone, outcomes, share
 

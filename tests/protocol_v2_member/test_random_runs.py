@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rebalance_lab.protocol_v1.errors import InvariantBroken
+from rebalance_lab.protocol_v1.common.errors import InvariantBroken
 from tests.protocol_v2_member import random_runs
 from tests.protocol_v2_member.random_runs import KINDS, Op, report, run_once, seeded
 from tests.protocol_v2_member.watched import Watched

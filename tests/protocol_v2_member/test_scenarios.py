@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from rebalance_lab.harness.conversation import MixedConversation, consumer_group
-from rebalance_lab.protocol_v1.effects.member import (
+from rebalance_lab.harness.conversation.conversations import MixedConversation, consumer_group
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.member_effects import (
     Callback,
     Cause,
     CloseOption,
@@ -22,10 +23,9 @@ from rebalance_lab.protocol_v1.effects.member import (
     Subscribe,
     Unsubscribe,
 )
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v2.member_states import MemberState
-from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest
-from rebalance_lab.protocol_v2.states import GroupState
+from rebalance_lab.protocol_v2.common.messages import ConsumerGroupHeartbeatRequest
+from rebalance_lab.protocol_v2.coordinator.state.states import GroupState
+from rebalance_lab.protocol_v2.member.states import MemberState
 
 JOIN = "-> Heartbeat 0 full [t] own {}; "
 COMMIT = "-> OffsetCommit; <- OffsetCommit 0; "

@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rebalance_lab.harness.both_protocols import both_protocols
-from rebalance_lab.harness.conversation import AnyMember, MixedConversation, id_of
-from rebalance_lab.harness.stage import GROUP
-from rebalance_lab.harness.stage import Client as StageClient
-from rebalance_lab.protocol_v1.effects import Append, Effect
-from rebalance_lab.protocol_v1.effects.member import (
+from rebalance_lab.harness.conversation.conversations import AnyMember, MixedConversation, id_of
+from rebalance_lab.harness.conversation.stage import GROUP
+from rebalance_lab.harness.conversation.stage import Client as StageClient
+from rebalance_lab.harness.hosts.dual_coordinator import make_dual_coordinator
+from rebalance_lab.protocol_v1.common.effects import Append, Effect
+from rebalance_lab.protocol_v1.common.errors import Error, InvariantBroken
+from rebalance_lab.protocol_v1.common.member_effects import (
     Call,
     Callback,
     CallbackDone,
@@ -29,15 +30,14 @@ from rebalance_lab.protocol_v1.effects.member import (
     Told,
     TopicPartition,
 )
-from rebalance_lab.protocol_v1.errors import Error, InvariantBroken
-from rebalance_lab.protocol_v1.member import Member as ClassicMember
-from rebalance_lab.protocol_v1.messages import Request
-from rebalance_lab.protocol_v2.coordinator import Coordinator
-from rebalance_lab.protocol_v2.member import Member
-from rebalance_lab.protocol_v2.member_commits import PREPARE
-from rebalance_lab.protocol_v2.member_states import IN_GROUP, MemberState
-from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest
-from rebalance_lab.protocol_v2.topics import topic_name
+from rebalance_lab.protocol_v1.common.messages import Request
+from rebalance_lab.protocol_v1.member.member import Member as ClassicMember
+from rebalance_lab.protocol_v2.common.messages import ConsumerGroupHeartbeatRequest
+from rebalance_lab.protocol_v2.common.topic_image import topic_name
+from rebalance_lab.protocol_v2.coordinator.coordinator import Coordinator
+from rebalance_lab.protocol_v2.member.commits import PREPARE
+from rebalance_lab.protocol_v2.member.member import Member
+from rebalance_lab.protocol_v2.member.states import IN_GROUP, MemberState
 from tests.members.bad_network import BadNetwork, Trouble
 from tests.protocol_v2.watched import Watched as WatchedGroups
 
@@ -92,7 +92,7 @@ class Watched(BadNetwork, MixedConversation):
         super().__init__(topics, classic_assignors, broker, 1, settings)
 
     def new_coordinator(self) -> Coordinator:
-        machine = both_protocols(self.properties, self.new_member_id, self.partition_counts())
+        machine = make_dual_coordinator(self.properties, self.new_member_id, self.partition_counts())
         # Two habits of Kafka's in which no group of classic members would settle (C37), and no log would hold (C35).
         quirks = {"wakes_classic_members": True, "forgets_empty_groups": False}
         machine.shard.config = replace(machine.shard.config, **quirks)

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from rebalance_lab.harness.units import duration_ms
+from rebalance_lab.harness.scenario.units import duration_ms
 from tests.api.conftest import Run, run  # noqa: F401 - a fixture
 from tests.service.conftest import GROUP, HEAVY, ROOT, SCENARIO, Running
 

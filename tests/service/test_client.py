@@ -101,7 +101,7 @@ def test_the_service_that_asks_for_assignments(running: Running) -> None:
 
 
 def test_the_readme_of_the_examples_shows_the_defaults() -> None:
-    from rebalance_lab.api.service.settings import Limits, Settings, read_settings
+    from rebalance_lab.api.service.service_settings import Limits, Settings, read_settings
 
     readme = (ROOT / "examples" / "http" / "README.md").read_text()
     shown = read_settings(readme.split("```toml")[1].split("```")[0])

@@ -16,10 +16,10 @@ from typing import Any
 import httpx
 import pytest
 
-from rebalance_lab.api.service.auth import Bucket, Guard, new_token
-from rebalance_lab.api.service.pool import Pool, Question
-from rebalance_lab.api.service.problems import Problem
-from rebalance_lab.api.service.settings import Limits, Token, read_settings
+from rebalance_lab.api.service.connection.auth import Bucket, Guard, new_token
+from rebalance_lab.api.service.connection.problems import Problem
+from rebalance_lab.api.service.service_settings import Limits, Token, read_settings
+from rebalance_lab.api.service.workers.pool import Pool, Question
 from rebalance_lab.assignors.json_contract import ContractError
 from tests.api.conftest import Run, run  # noqa: F401 - a fixture
 from tests.service.conftest import GROUP, HEAVY, SCENARIO, TOKEN, Running, start

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rebalance_lab.harness.runs import sample
+from rebalance_lab.harness.evaluate.runs import sample
 from rebalance_lab.harness.scenario.model import Restart
-from rebalance_lab.harness.scenario.reading import parse_scenario
-from rebalance_lab.spark_eval.ingest.history import AFTER_MS, BEFORE_MS, Happening, scenario_of_history
-from rebalance_lab.spark_eval.ingest.records import happenings
+from rebalance_lab.harness.scenario.reader import parse_scenario
+from rebalance_lab.spark_eval.ingest.group_scenario import AFTER_MS, BEFORE_MS, Happening, scenario_of_history
+from rebalance_lab.spark_eval.ingest.membership_records import happenings
 
 T0 = 1_760_000_000_000
 TOPICS = {"orders": 6}

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from rebalance_lab.harness.groups.model import GroupDescription
-from rebalance_lab.harness.groups.reading import describe
-from rebalance_lab.harness.scenario.reading import parse_scenario
-from rebalance_lab.spark_eval.ingest.history import scenario_of_history
+from rebalance_lab.harness.kafka.groups.group_reader import describe
+from rebalance_lab.harness.kafka.groups.live_group import GroupDescription
+from rebalance_lab.harness.scenario.reader import parse_scenario
+from rebalance_lab.spark_eval.ingest.group_scenario import scenario_of_history
 from rebalance_lab.spark_eval.ingest.ingest import of_topic
+from rebalance_lab.spark_eval.ingest.membership_records import Story, groups_now
 from rebalance_lab.spark_eval.ingest.offsets_source import OffsetsReader, register
-from rebalance_lab.spark_eval.ingest.records import Story, groups_now
 from tests.real_brokers import cluster_of
 
 KINDS = [(protocol, static) for protocol in ("classic", "consumer") for static in (False, True)]

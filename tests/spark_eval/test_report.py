@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from rebalance_lab.assignors.json_contract import ContractError
-from rebalance_lab.harness.recommend.decision_table import Cell, DecisionTable, read_table
-from rebalance_lab.harness.recommend.evidence import evidence
-from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.evaluate.recommend.decision_table import Cell, DecisionTable, read_table
+from rebalance_lab.harness.evaluate.recommend.evidence import evidence
+from rebalance_lab.harness.scenario.reader import parse_scenario
 from rebalance_lab.spark_eval.default_table import default_table
-from rebalance_lab.spark_eval.report.page import table_page
+from rebalance_lab.spark_eval.report.sweep_page import table_page
 from rebalance_lab.spark_eval.sweep_file import load_sweep
 from tests.harness.test_report import NASTY, Outline, browser, opened  # noqa: F401 - a fixture
 from tests.spark_eval.small_sweeps import SCENARIO

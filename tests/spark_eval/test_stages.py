@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from rebalance_lab.harness.compare import compare
-from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.evaluate.comparison import compare
+from rebalance_lab.harness.scenario.reader import parse_scenario
 from rebalance_lab.spark_eval.cells import cells_of
-from rebalance_lab.spark_eval.expand import cells_frame, expand, run_id
 from rebalance_lab.spark_eval.folder import Folder
-from rebalance_lab.spark_eval.plan import dealt, plan, tasks_of
-from rebalance_lab.spark_eval.schemas import CELLS, PLAN, RESULTS, RUNS
+from rebalance_lab.spark_eval.stages.expand_stage import cells_frame, expand, run_id
+from rebalance_lab.spark_eval.stages.frame_schemas import CELLS, PLAN, RESULTS, RUNS
+from rebalance_lab.spark_eval.stages.plan import dealt, plan, tasks_of
 from rebalance_lab.spark_eval.sweep import DIED, Outcome, run_sweep
 from rebalance_lab.spark_eval.sweep_file import Sweep
 from tests.spark_eval.small_sweeps import SCENARIO, STRATEGIES, small

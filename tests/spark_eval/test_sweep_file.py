@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from rebalance_lab.assignors.json_contract import ContractError
-from rebalance_lab.harness.scenario.reading import parse_scenario
+from rebalance_lab.harness.scenario.reader import parse_scenario
 from rebalance_lab.spark_eval.cells import cells_of
-from rebalance_lab.spark_eval.expand import run_id
+from rebalance_lab.spark_eval.stages.expand_stage import run_id
 from rebalance_lab.spark_eval.sweep_file import load_sweep
 from tests.spark_eval.small_sweeps import SCENARIO, SMALL, small
 

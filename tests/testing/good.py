@@ -157,7 +157,7 @@ class GoodLoads:
     threshold = 0.5
 
     def assign(self, group: Any) -> Any:
-        from rebalance_lab.assignors.load_aware import LoadAwareAssignor
+        from rebalance_lab.assignors.classic.load_aware import LoadAwareAssignor
 
         return {
             m: {t: tuple(ps) for t, ps in s.items()}

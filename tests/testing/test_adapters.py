@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from rebalance_lab.assignors.model import Group, Member, Topic
-from rebalance_lab.assignors.testing.check import check
-from rebalance_lab.assignors.testing.targets import load_target
+from rebalance_lab.assignors.testing.search.checking import check
+from rebalance_lab.assignors.testing.subject.targets import load_target
 from tests.conformance.java_oracle import why_not
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +71,7 @@ def test_the_kit_finds_that_kafka_pythons_range_loses_static_members() -> None:
 @pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 def test_a_java_class_from_its_jar(tmp_path: Path) -> None:
     """In a process of its own: a JVM cannot be started in one that already has, or will be forked with, another."""
-    from rebalance_lab.harness.brokers.artifacts import kafka_jars
+    from rebalance_lab.harness.kafka.brokers.processes.artifacts import kafka_jars
 
     jars = os.pathsep.join(str(jar) for jar in kafka_jars() if jar.name.startswith(("kafka-clients", "slf4j-api")))
     command = [

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from rebalance_lab.assignors.strategies import BUILT_IN
-from rebalance_lab.assignors.testing.check import check
-from rebalance_lab.assignors.testing.contract import BY_NAME, EVERYBODY, PROPERTIES
-from rebalance_lab.assignors.testing.promises import PROMISES
-from rebalance_lab.assignors.testing.report import BROKEN
-from rebalance_lab.assignors.testing.targets import load_target
-from rebalance_lab.assignors.testing.text import card, counterexample
-from rebalance_lab.harness.churn import ProtocolChurn
+from rebalance_lab.assignors.testing.properties.contract import BY_NAME, EVERYBODY, PROPERTIES
+from rebalance_lab.assignors.testing.properties.promises import PROMISES
+from rebalance_lab.assignors.testing.search.checking import check
+from rebalance_lab.assignors.testing.search.report_card import BROKEN
+from rebalance_lab.assignors.testing.search.report_text import card, counterexample
+from rebalance_lab.assignors.testing.subject.targets import load_target
+from rebalance_lab.harness.conversation.protocol_churn import ProtocolChurn
 from tests.testing.good import GOOD
 
 EXAMPLES = 2_000

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from rebalance_lab.assignors.json_contract import ContractError, group_from_json
-from rebalance_lab.assignors.testing import targets
-from rebalance_lab.assignors.testing.check import check, replay
-from rebalance_lab.assignors.testing.targets import load_target, target_of
-from rebalance_lab.assignors.testing.text import card, counterexample
-from rebalance_lab.harness.churn import ProtocolChurn
+from rebalance_lab.assignors.testing.search.checking import check, replay
+from rebalance_lab.assignors.testing.search.report_text import card, counterexample
+from rebalance_lab.assignors.testing.subject import targets
+from rebalance_lab.assignors.testing.subject.targets import load_target, target_of
+from rebalance_lab.harness.conversation.protocol_churn import ProtocolChurn
 from tests.testing import hostile
 
 

@@ -14,13 +14,13 @@ from hypothesis import Phase, given, settings
 from rebalance_lab.assignors.json_contract import group_from_json, group_to_json
 from rebalance_lab.assignors.model import Group
 from rebalance_lab.assignors.testing import AssignorContract, churn_machine, groups, members, topics
-from rebalance_lab.assignors.testing.answers import Broken
-from rebalance_lab.assignors.testing.cases import case_from_json, draw_case, events_from_json, events_to_json
-from rebalance_lab.assignors.testing.events import Event, happen
-from rebalance_lab.assignors.testing.report import NOT_RUN
-from rebalance_lab.assignors.testing.rounds import Churns, Rounds
-from rebalance_lab.assignors.testing.strategies import groups_with_churn
-from rebalance_lab.harness.churn import ProtocolChurn
+from rebalance_lab.assignors.testing.groups.cases import case_from_json, draw_case, events_from_json, events_to_json
+from rebalance_lab.assignors.testing.groups.group_events import Event, happen
+from rebalance_lab.assignors.testing.groups.hypothesis_strategies import groups_with_churn
+from rebalance_lab.assignors.testing.search.report_card import NOT_RUN
+from rebalance_lab.assignors.testing.subject.answers import Broken
+from rebalance_lab.assignors.testing.subject.rounds import Churns, Rounds
+from rebalance_lab.harness.conversation.protocol_churn import ProtocolChurn
 from tests.testing.good import GoodHandOver, GoodKeeper
 from tests.testing.zoo.churn import FailsAfterALostGeneration
 from tests.testing.zoo.given import KeepsWhatItNoLongerSubscribesTo
@@ -86,9 +86,9 @@ def test_a_driver_can_be_handed_in() -> None:
             seen.append(event)
             super().apply(event)
 
-    from rebalance_lab.assignors.testing.check import check
-    from rebalance_lab.assignors.testing.search import search
-    from rebalance_lab.assignors.testing.targets import target_of
+    from rebalance_lab.assignors.testing.search.checking import check
+    from rebalance_lab.assignors.testing.search.search import search
+    from rebalance_lab.assignors.testing.subject.targets import target_of
 
     assert check(target_of(GoodKeeper), 40, driver=Watching).row("churn").examples >= 5
     search(target_of(GoodKeeper).subject(), 20, 0, churns=Churns(Watching))
@@ -134,7 +134,7 @@ def test_events_are_json_and_any_of_them_may_happen_to_any_group(drawn: tuple[Gr
 
 def test_a_case_is_the_same_in_every_process() -> None:
     script = (
-        "from rebalance_lab.assignors.testing.cases import draw_case;"
+        "from rebalance_lab.assignors.testing.groups.cases import draw_case;"
         "print(*[draw_case(3, n).to_json() for n in range(40)])"
     )
     texts = {
@@ -161,7 +161,7 @@ def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
         "pytest",
         "-q",
         "-p",
-        "rebalance_lab.assignors.testing.plugin",
+        "rebalance_lab.assignors.testing.pytest_plugin",
         "--rootdir",
         str(folder),
     ]

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rebalance_lab.assignors.testing.check import check, replay
-from rebalance_lab.assignors.testing.contract import BY_NAME
-from rebalance_lab.assignors.testing.targets import load_target
-from rebalance_lab.harness.churn import ProtocolChurn
+from rebalance_lab.assignors.testing.properties.contract import BY_NAME
+from rebalance_lab.assignors.testing.search.checking import check, replay
+from rebalance_lab.assignors.testing.subject.targets import load_target
+from rebalance_lab.harness.conversation.protocol_churn import ProtocolChurn
 from tests.testing.zoo import BUGS, churn
 
 FAMILIES = {

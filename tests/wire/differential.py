@@ -19,14 +19,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rebalance_lab.harness.brokers import BrokerConfig, start
-from rebalance_lab.harness.wire.addresses import parse_bootstrap
-from rebalance_lab.harness.wire.broker_setup import broker_settings, ensure_topics
-from rebalance_lab.harness.wire.cluster import Cluster
-from rebalance_lab.harness.wire.differential import Bench, Outcome, Prepared, Recorded
-from rebalance_lab.harness.wire.shrinking import shrunk
+from rebalance_lab.harness.kafka.brokers import BrokerConfig, start
+from rebalance_lab.harness.kafka.wire.addresses import parse_bootstrap
+from rebalance_lab.harness.kafka.wire.cluster import Cluster
+from rebalance_lab.harness.kafka.wire.recordings.broker_setup import broker_settings, ensure_topics
+from rebalance_lab.harness.kafka.wire.recordings.differential import Bench, Outcome, Prepared, Recorded
 from tests.wire.classic_sequences import ClassicTalk
 from tests.wire.consumer_sequences import ConsumerTalk
+from tests.wire.sequence_shrinking import shrunk
 
 REQUESTS = 40
 CHUNK, AT_ONCE, STAGGER_S = 300, 45, 0.05

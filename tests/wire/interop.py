@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from rebalance_lab.harness.brokers import BrokerConfig, Cluster, start
-from rebalance_lab.harness.wire.broker_setup import ensure_topics
+from rebalance_lab.harness.kafka.brokers import BrokerConfig, Cluster, start
+from rebalance_lab.harness.kafka.wire.recordings.broker_setup import ensure_topics
 from tests.wire.members import PATIENCE_S, Process, wait_until_complete
 
 STRATEGIES = ("classic/range", "classic/cooperative-sticky", "consumer/uniform")

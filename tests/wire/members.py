@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rebalance_lab.assignors.strategies import parse_strategy
-from rebalance_lab.harness.brokers.java import find_java
+from rebalance_lab.harness.kafka.brokers.processes.java import find_java
 
 PATIENCE_S = 60.0
 QUIET_S = 1.5
@@ -149,7 +149,7 @@ def librdkafka_settings(bootstrap: str, session_ms: int, group: str, strategy: s
 
 
 def ours(bootstrap: str, topic: str, session_ms: int, groups: Mapping[str, str]) -> None:
-    from rebalance_lab.harness.wire.live_members import Change, Consumer, GroupPlan, enter
+    from rebalance_lab.harness.kafka.wire.members.live_members import Change, Consumer, GroupPlan, enter
 
     async def one(group: str, strategy: str, stop: asyncio.Event) -> None:
         plan = GroupPlan(

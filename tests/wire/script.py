@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from rebalance_lab.harness.sequence_file import parse_sequence, parse_step
-from rebalance_lab.harness.sequences import PROTOCOLS, Player
-from rebalance_lab.harness.wire.replay import MARGIN_MS, matters
+from rebalance_lab.harness.conversation.sequence_file import parse_sequence, parse_step
+from rebalance_lab.harness.hosts.served_protocols import PROTOCOLS, Player
+from rebalance_lab.harness.kafka.wire.recordings.replay import MARGIN_MS, matters
 
 SAFE_MS = MARGIN_MS + 90
 SPACING_MS = 45

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from rebalance_lab.harness.wire.server import Server, serve
+from rebalance_lab.harness.kafka.wire.served.server import Server, serve
 
 
 @contextmanager

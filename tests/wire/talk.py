@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, ClassVar
 
-from rebalance_lab.protocol_v1.consumer_protocol import Subscription, encode_subscription
+from rebalance_lab.protocol_v1.common.consumer_protocol import Subscription, encode_subscription
 from tests.wire.script import Script
 
 GROUP, STRANGER = "g", "stranger-1234"

@@ -13,10 +13,10 @@ import pytest
 from kio.index import load_request_schema, load_response_schema
 from kio.serial import entity_reader, entity_writer
 
-from rebalance_lab.harness.message_json import HEADER, on_wire
-from rebalance_lab.harness.wire.codec import APIS, TopicIds, from_wire, to_wire
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v1.messages import (
+from rebalance_lab.harness.conversation.message_json import HEADER, on_wire
+from rebalance_lab.harness.kafka.wire.codec import APIS, TopicIds, from_wire, to_wire
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.messages import (
     JoinGroupResponse,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rebalance_lab.harness.sequences import play
-from rebalance_lab.harness.wire.differential import Outcome
-from rebalance_lab.harness.wire.shrinking import shrunk
+from rebalance_lab.harness.conversation.sequence_player import play
+from rebalance_lab.harness.kafka.wire.recordings.differential import Outcome
 from tests.wire.differential import TOPICS, Tally, open_bench, run_all
+from tests.wire.sequence_shrinking import shrunk
 
 pytestmark = pytest.mark.xdist_group("wire")
 RUNS = 150

@@ -12,10 +12,10 @@ from confluent_kafka import ConsumerGroupTopicPartitions, Producer
 from confluent_kafka.admin import AdminClient
 
 from rebalance_lab.assignors.strategies import parse_strategy
-from rebalance_lab.harness.wire.broker_setup import ensure_topics
-from rebalance_lab.harness.wire.driver import WireMember
-from rebalance_lab.harness.wire.live_members import Change, Consumer, GroupPlan, enter
-from rebalance_lab.harness.wire.server import serve
+from rebalance_lab.harness.kafka.wire.members.driver import WireMember
+from rebalance_lab.harness.kafka.wire.members.live_members import Change, Consumer, GroupPlan, enter
+from rebalance_lab.harness.kafka.wire.recordings.broker_setup import ensure_topics
+from rebalance_lab.harness.kafka.wire.served.server import serve
 from tests.wire.test_record_command import rebalance_lab
 
 pytestmark = pytest.mark.xdist_group("wire")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rebalance_lab.harness.sequences import play
-from rebalance_lab.harness.wire.comparison import unequal
-from rebalance_lab.harness.wire.explained import explanation_of
-from rebalance_lab.harness.wire.replay import answers_of
+from rebalance_lab.harness.conversation.sequence_player import play
+from rebalance_lab.harness.kafka.wire.recordings.answer_comparison import unequal
+from rebalance_lab.harness.kafka.wire.recordings.explained import explanation_of
+from rebalance_lab.harness.kafka.wire.recordings.replay import answers_of
 
 FILES = sorted((Path(__file__).parent / "recordings").glob("*.json"))
 

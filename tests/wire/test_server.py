@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from rebalance_lab.harness.wire.server import MAX_CONNECTIONS, Server
+from rebalance_lab.harness.kafka.wire.served.server import MAX_CONNECTIONS, Server
 from tests.conformance import java_oracle
 from tests.wire.interop import STRATEGIES
 from tests.wire.members import Process, wait_until_complete

@@ -56,8 +56,8 @@ def example(name: str) -> Any:
 
 def made() -> dict[str, Any]:
     from rebalance_lab.api.service.jobs import Job
-    from rebalance_lab.api.service.settings import Limits
-    from rebalance_lab.api.service.work import OPERATIONS
+    from rebalance_lab.api.service.service_settings import Limits
+    from rebalance_lab.api.service.workers.work import OPERATIONS
 
     def asked(operation: str, value: Any, **options: Any) -> Any:
         return json.loads(
@@ -94,7 +94,7 @@ def made() -> dict[str, Any]:
 
 
 def strategies() -> list[dict[str, Any]]:
-    from rebalance_lab.api.service.strategies import strategy_infos
+    from rebalance_lab.api.service.strategy_list import strategy_infos
 
     return strategy_infos()
 

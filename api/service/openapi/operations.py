@@ -7,10 +7,10 @@ from typing import Any
 
 from starlette.responses import Response
 
+from rebalance_lab.api.service.connection.problems import CONTENT_TYPE, TITLES
 from rebalance_lab.api.service.openapi.examples import example
-from rebalance_lab.api.service.openapi.parameters import Parameter, documented
+from rebalance_lab.api.service.openapi.query_parameters import Parameter, documented
 from rebalance_lab.api.service.openapi.schemas import ref
-from rebalance_lab.api.service.problems import CONTENT_TYPE, TITLES
 
 JSON, YAML = "application/json", "application/yaml"
 IF_NONE_MATCH = Parameter(

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from rebalance_lab.api.service.problems import TITLES
+from rebalance_lab.api.service.connection.problems import TITLES
 from rebalance_lab.assignors.json_contract import INT32_MAX, MAX_PARTITIONS
 from rebalance_lab.assignors.quality import Quality
 from rebalance_lab.assignors.strategies import BUILT_IN, SHORT
-from rebalance_lab.harness.scenario.schema import scenario_schema
+from rebalance_lab.harness.scenario.forms.json_schema import scenario_schema
 
 Schema = dict[str, Any]
 STRATEGY_NAMES = [f"{name}{static}" for name in (*BUILT_IN, *SHORT) for static in ("", "+static")]

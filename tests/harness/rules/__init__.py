@@ -22,7 +22,7 @@ Start at   ProtocolChecker.feed
 
 from __future__ import annotations
 
-from rebalance_lab.harness.sim.trace import Fact
+from rebalance_lab.harness.measure.trace import Fact
 from tests.harness.rules.callbacks import Callbacks
 from tests.harness.rules.commits import Commits
 from tests.harness.rules.cooperative import Cooperation

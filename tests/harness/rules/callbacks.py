@@ -14,9 +14,9 @@ Start at   Callbacks.feed
 
 from __future__ import annotations
 
-from rebalance_lab.harness.sim.broken import Broken
-from rebalance_lab.harness.sim.trace import Fact, flat
-from rebalance_lab.protocol_v1.effects.member import Callback, TopicPartition
+from rebalance_lab.harness.measure.broken_invariant import Broken
+from rebalance_lab.harness.measure.trace import Fact, flat
+from rebalance_lab.protocol_v1.common.member_effects import Callback, TopicPartition
 
 INVARIANT = "callbacks"
 

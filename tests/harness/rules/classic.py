@@ -24,10 +24,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rebalance_lab.harness.sim.broken import Broken
-from rebalance_lab.harness.sim.trace import Fact
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v1.messages import (
+from rebalance_lab.harness.measure.broken_invariant import Broken
+from rebalance_lab.harness.measure.trace import Fact
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -41,7 +41,7 @@ from rebalance_lab.protocol_v1.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from rebalance_lab.protocol_v1.states import Event, State
+from rebalance_lab.protocol_v1.coordinator.state.states import Event, State
 from tests.harness.rules.health import Health, Life
 
 NONE = Error.NONE

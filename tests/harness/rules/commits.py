@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rebalance_lab.harness.measure.broken_invariant import Broken
+from rebalance_lab.harness.measure.trace import Fact, flat
 from rebalance_lab.harness.scenario.model import Resubscribe
-from rebalance_lab.harness.sim.broken import Broken
-from rebalance_lab.harness.sim.trace import Fact, flat
-from rebalance_lab.protocol_v1.effects.member import Callback, TopicPartition
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v1.messages import (
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.member_effects import Callback, TopicPartition
+from rebalance_lab.protocol_v1.common.messages import (
     JoinGroupRequest,
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -28,7 +28,7 @@ from rebalance_lab.protocol_v1.messages import (
     Request,
     Response,
 )
-from rebalance_lab.protocol_v2.states import Event
+from rebalance_lab.protocol_v2.coordinator.state.states import Event
 from tests.harness.rules.health import Health
 
 EAGER = frozenset(("range", "roundrobin", "sticky"))

@@ -22,12 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from rebalance_lab.harness.sim.broken import Broken
-from rebalance_lab.harness.sim.trace import Fact
-from rebalance_lab.protocol_v1.effects.member import TopicPartition
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v1.messages import OffsetCommitRequest, OffsetCommitResponse, Request, Response
-from rebalance_lab.protocol_v2.messages import (
+from rebalance_lab.harness.measure.broken_invariant import Broken
+from rebalance_lab.harness.measure.trace import Fact
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.member_effects import TopicPartition
+from rebalance_lab.protocol_v1.common.messages import OffsetCommitRequest, OffsetCommitResponse, Request, Response
+from rebalance_lab.protocol_v2.common.messages import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     STEP_OUT_EPOCH,
@@ -35,8 +35,8 @@ from rebalance_lab.protocol_v2.messages import (
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
-from rebalance_lab.protocol_v2.shard import REBALANCE, SESSION
-from rebalance_lab.protocol_v2.states import GroupState
+from rebalance_lab.protocol_v2.coordinator.state.shard import REBALANCE, SESSION
+from rebalance_lab.protocol_v2.coordinator.state.states import GroupState
 from tests.harness.rules.health import Health, Life
 
 NONE = Error.NONE

@@ -8,13 +8,19 @@ Start at   Cooperation.feed
 
 from __future__ import annotations
 
+from rebalance_lab.harness.measure.broken_invariant import Broken
+from rebalance_lab.harness.measure.trace import Fact, flat
 from rebalance_lab.harness.scenario.model import Resubscribe
-from rebalance_lab.harness.sim.broken import Broken
-from rebalance_lab.harness.sim.trace import Fact, flat
-from rebalance_lab.protocol_v1.consumer_protocol import decode_assignment
-from rebalance_lab.protocol_v1.effects.member import Callback, TopicPartition
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v1.messages import JoinGroupRequest, Request, Response, SyncGroupRequest, SyncGroupResponse
+from rebalance_lab.protocol_v1.common.consumer_protocol import decode_assignment
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.member_effects import Callback, TopicPartition
+from rebalance_lab.protocol_v1.common.messages import (
+    JoinGroupRequest,
+    Request,
+    Response,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
 
 COOPERATIVE = frozenset(("cooperative-sticky",))
 

@@ -9,10 +9,10 @@ Start at   upgraded, downgraded
 
 from __future__ import annotations
 
-from rebalance_lab.harness.sim.broken import Broken
-from rebalance_lab.protocol_v1.consumer_protocol import decode_assignment
-from rebalance_lab.protocol_v1.messages import JoinGroupRequest
-from rebalance_lab.protocol_v1.states import State
+from rebalance_lab.harness.measure.broken_invariant import Broken
+from rebalance_lab.protocol_v1.common.consumer_protocol import decode_assignment
+from rebalance_lab.protocol_v1.common.messages import JoinGroupRequest
+from rebalance_lab.protocol_v1.coordinator.state.states import State
 from tests.harness.rules import classic
 from tests.harness.rules.classic import ClassicRules
 from tests.harness.rules.mixed import ClassicSeat, MixedRules

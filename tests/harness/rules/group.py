@@ -8,13 +8,13 @@ Start at   GroupRules.feed
 
 from __future__ import annotations
 
-from rebalance_lab.harness.sim.broken import Broken
-from rebalance_lab.harness.sim.trace import Fact
-from rebalance_lab.protocol_v1.messages import JoinGroupRequest, Request
-from rebalance_lab.protocol_v1.states import Event, State
-from rebalance_lab.protocol_v2 import states as v2
-from rebalance_lab.protocol_v2.messages import ConsumerGroupHeartbeatRequest
-from rebalance_lab.protocol_v2.shard import MEMBER_TIMERS
+from rebalance_lab.harness.measure.broken_invariant import Broken
+from rebalance_lab.harness.measure.trace import Fact
+from rebalance_lab.protocol_v1.common.messages import JoinGroupRequest, Request
+from rebalance_lab.protocol_v1.coordinator.state.states import Event, State
+from rebalance_lab.protocol_v2.common.messages import ConsumerGroupHeartbeatRequest
+from rebalance_lab.protocol_v2.coordinator.state import states as v2
+from rebalance_lab.protocol_v2.coordinator.state.shard import MEMBER_TIMERS
 from tests.harness.rules.classic import ClassicRules
 from tests.harness.rules.crossing import downgraded, upgraded
 from tests.harness.rules.health import Health

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from rebalance_lab.harness.sim.trace import Fact
+from rebalance_lab.harness.measure.trace import Fact
 
 Life: TypeAlias = tuple[str, int]
 """A process by its name, and how often one of this name had been started before it."""

@@ -13,7 +13,7 @@ sessions        as in classic groups; and nobody is removed for not joining or n
 
 Given      as in consumer.py, which has the rules for the other members, and the book of who has what for both
 Claims     only of what the coordinator has given count: an upgrade between the two rounds of a cooperative rebalance
-           does not know what a member is still to give up (harness/sim/kafkas_own.py)
+           does not know what a member is still to give up (harness/measure/known_violations.py)
 Start at   MixedRules.asks, answers
 """
 
@@ -22,12 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rebalance_lab.harness.sim.broken import Broken
-from rebalance_lab.harness.sim.trace import Fact
-from rebalance_lab.protocol_v1.consumer_protocol import decode_assignment, decode_subscription
-from rebalance_lab.protocol_v1.effects.member import TopicPartition
-from rebalance_lab.protocol_v1.errors import Error
-from rebalance_lab.protocol_v1.messages import (
+from rebalance_lab.harness.measure.broken_invariant import Broken
+from rebalance_lab.harness.measure.trace import Fact
+from rebalance_lab.protocol_v1.common.consumer_protocol import decode_assignment, decode_subscription
+from rebalance_lab.protocol_v1.common.errors import Error
+from rebalance_lab.protocol_v1.common.member_effects import TopicPartition
+from rebalance_lab.protocol_v1.common.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -41,12 +41,12 @@ from rebalance_lab.protocol_v1.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from rebalance_lab.protocol_v2.messages import (
+from rebalance_lab.protocol_v2.common.messages import (
     JOIN_EPOCH,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
 )
-from rebalance_lab.protocol_v2.shard import JOIN, REBALANCE, SESSION, SYNC
+from rebalance_lab.protocol_v2.coordinator.state.shard import JOIN, REBALANCE, SESSION, SYNC
 from tests.harness.rules.consumer import LOG_MS, NOBODY, ConsumerRules, Seat
 from tests.harness.rules.health import Health
 

@@ -37,7 +37,7 @@ class IgnoresCapacity:
     def assign(self, group: Any) -> Any:
         from dataclasses import replace
 
-        from rebalance_lab.assignors.load_aware import LoadAwareAssignor
+        from rebalance_lab.assignors.classic.load_aware import LoadAwareAssignor
 
         alike = {i: replace(m, capacity=1.0, owned={}, generation=None) for i, m in group.members.items()}
         return LoadAwareAssignor().assign(group.with_members(alike))

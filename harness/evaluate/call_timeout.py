@@ -1,0 +1,62 @@
+"""A custom assignor that never answers ends its run, and not the user's day.
+
+Limit      Kafka gives a leader max.poll.interval.ms, five minutes, and nobody wants to wait as long twenty times. Who
+           has been stopped once is stopped sooner the next time
+How        a timer ticks in the middle of whatever runs: if the same call into the stranger's module has been seen often
+           enough, it is interrupted there. Only a main thread can be, and not one long operation in C
+Start at   patience
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from rebalance_lab.assignors.strategies import Strategy
+
+TICK_S = 0.25
+LIMIT_S, LIMIT_AGAIN_S = 20.0, 2.0
+
+_stopped_before: set[str] = set()
+
+
+class NoAnswer(KeyboardInterrupt):
+    """Whoever catches what strangers raise lets a KeyboardInterrupt pass."""
+
+
+@contextmanager
+def patience(strategies: Iterable[Strategy]) -> Iterator[None]:
+    """While inside, no call into the custom ones among these takes longer than the limit: NoAnswer otherwise."""
+    names = frozenset(one.assignor for one in strategies if one.is_custom)
+    if not names:
+        yield
+        return
+    from rebalance_lab.assignors.testing.subject.subject import ticking
+
+    modules = {name.partition(":")[0] for name in names}
+    limit_s = LIMIT_AGAIN_S if names & _stopped_before else LIMIT_S
+    seen: FrameType | None = None
+    ticks = 0
+
+    def tick(number: int, frame: FrameType | None) -> None:
+        nonlocal seen, ticks
+        call = outermost(frame, modules)
+        ticks = ticks + 1 if call is not None and call is seen else 0
+        seen = call
+        if ticks * TICK_S >= limit_s:
+            _stopped_before.update(names)
+            raise NoAnswer(f"{', '.join(sorted(names))} gave no answer within {limit_s:g} s")
+
+    with ticking(tick, TICK_S):
+        yield
+
+
+def outermost(frame: FrameType | None, modules: set[str]) -> FrameType | None:
+    """The call by which the simulator entered one of these modules, if one is at work."""
+    found = None
+    while frame is not None and not frame.f_globals.get("__name__", "").startswith("rebalance_lab.harness.simulator."):
+        if frame.f_globals.get("__name__") in modules:
+            found = frame
+        frame = frame.f_back
+    return found

@@ -1,0 +1,7 @@
+"""Serve our coordinator to real clients: a broker of one node on a loopback port, in memory.
+
+server.py              listens and dispatches
+served_coordinator.py  the dual coordinator with a real clock
+served_apis.py         what a broker answers besides group coordination
+memory_log.py          topics and their records in memory
+"""

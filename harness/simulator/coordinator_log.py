@@ -1,0 +1,38 @@
+"""The coordinator's log, as compaction leaves it: what a group did in order, and of every offset only the last.
+
+Why        a run of an hour commits each partition hundreds of times; who takes over reads only the last of them
+Start at   Log.append; iterate for what a new coordinator is given
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rebalance_lab.protocol_v1.coordinator.state.records import OffsetCommit, OffsetTombstone
+
+
+class Log:
+    __slots__ = ("_groups", "_offsets")
+
+    def __init__(self) -> None:
+        self._groups: list[Any] = []
+        self._offsets: dict[tuple[str, str, int], OffsetCommit] = {}
+
+    def append(self, records: Iterable[Any]) -> None:
+        for record in records:
+            if isinstance(record, OffsetCommit):
+                self._offsets[record.group, record.topic, record.partition] = record
+            elif isinstance(record, OffsetTombstone):
+                self._offsets.pop((record.group, record.topic, record.partition), None)
+            else:
+                self._groups.append(record)
+
+    def forget(self, topic: str) -> None:
+        """It was deleted, and the coordinator deletes its offsets; also where the topic goes while there is none. (Then
+        Kafka's offsets stay, and who reads a new topic of that name begins there if it is as long by then.)"""
+        self._offsets = {key: record for key, record in self._offsets.items() if key[1] != topic}
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self._groups
+        yield from self._offsets.values()

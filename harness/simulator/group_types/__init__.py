@@ -1,0 +1,1 @@
+"""Make the members and the coordinator of a run's strategy."""

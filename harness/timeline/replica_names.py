@@ -1,0 +1,38 @@
+"""Whose place a process has: in a surge its successor takes it, under a name of its own (consumer-2~2).
+
+Kept       and not read off names: a member may be called consumer-2~2 itself
+Start at   Places.of
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+
+from rebalance_lab.harness.scenario.presence import kind_of
+
+
+class Places:
+    def __init__(self, declared: Iterable[str]) -> None:
+        self._declared = frozenset(declared)
+        self._successors: dict[str, tuple[str, int]] = {}
+        """In whose place, and which process there."""
+
+    def of(self, name: str) -> str:
+        """What a process and its successors have in common: consumer-2, of consumer-2~3."""
+        return self._successors[name][0] if name in self._successors else name
+
+    def attempt(self, name: str) -> int:
+        """Which process in its place: 1 before any surge."""
+        return self._successors[name][1] if name in self._successors else 1
+
+    def family(self, name: str) -> str:
+        """Whose replicas it is one of: consumer, of consumer-2 and of consumer-2~3."""
+        return kind_of(self.of(name))
+
+    def succeed(self, name: str, taken: Container[str]) -> str:
+        """The name of who takes its place next."""
+        place, number = self.of(name), self.attempt(name) + 1
+        while (successor := f"{place}~{number}") in taken or successor in self._declared:
+            number += 1
+        self._successors[successor] = place, number
+        return successor

@@ -1,0 +1,73 @@
+"""Rolling restarts: some at a time, perhaps with another strategy, perhaps beside those whose place they take.
+
+Start at   on_rolling_restart
+"""
+
+from __future__ import annotations
+
+from rebalance_lab.harness.scenario.model import RollingRestart
+from rebalance_lab.harness.timeline.lifecycle import (
+    World,
+    all_present,
+    end_it,
+    everybody,
+    is_up,
+    present,
+    running,
+    take_down,
+    tell,
+)
+
+
+def on_rolling_restart(world: World, event: RollingRestart) -> None:
+    names = all_present(world, event.members) if event.members else everybody(world)
+    if event.strategy is not None:
+        for kin in dict.fromkeys(map(world.places.family, names)):
+            if set(running(world, kin)) <= set(names):
+                deploy(world, kin, event.strategy)
+    roll(world, event, names)
+
+
+def deploy(world: World, kin: str, strategy: str) -> None:
+    """To the family: also to its members that are down, whatever they had."""
+    world.deployed[kin] = strategy
+    for name in [name for name in world.strategies if world.places.family(name) == kin and not is_up(world, name)]:
+        del world.strategies[name]
+
+
+def roll(world: World, event: RollingRestart, names: list[str]) -> None:
+    """Who was stopped before its turn came stays down, and has what was deployed once it is started."""
+    if event.strategy is not None:
+        gone = [name for name in names if not is_up(world, name)]
+        world.strategies |= {name: event.strategy for name in gone if not is_up(world, present(world, name))}
+    names = [name for name in all_present(world, names) if is_up(world, name)]
+    if not names:
+        return
+    world.disturbed()
+    now, rest = names[: event.parallelism], names[event.parallelism :]
+    tell(world, event, now, left=len(rest))
+    for name in now:
+        if event.strategy is not None:
+            world.strategies[name] = event.strategy
+        if event.surge:
+            replace_by_new(world, event, name)
+        else:
+            take_down(world, name, event.kill, event.downtime_ms)
+    if event.strategy is not None:
+        for kin in dict.fromkeys(map(world.places.family, now)):
+            # Perhaps it was the last of those that earlier events have begun with.
+            if all(world.strategies.get(name) == event.strategy for name in running(world, kin)):
+                deploy(world, kin, event.strategy)
+    world.kernel.after(event.downtime_ms + event.gap_ms, roll, world, event, rest)
+
+
+def replace_by_new(world: World, event: RollingRestart, name: str) -> None:
+    """A second process beside the first, which stops once the new one has had its start-up time: also one that its
+    supervisor has started again meanwhile, since with the same group.instance.id the second one fences it."""
+    world.starting.pop(name, None)
+    successor = world.places.succeed(name, {*world.processes, *world.starting})
+    if event.strategy is not None:
+        world.strategies |= {successor: event.strategy, world.places.of(name): event.strategy}
+    world.start(successor, world.members[name])
+    if name in world.processes:
+        world.kernel.after(event.downtime_ms, end_it, world, name, event.kill)

@@ -1,0 +1,45 @@
+"""Who wants which topics: what members subscribe to, by name or by a pattern, for simulated and live runs alike.
+
+Beyond     a process's end, and for the one that has its place after a surge: who is down is missed
+Start at   Wishes.of_all
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from typing import TypeAlias
+
+from rebalance_lab.harness.timeline.replica_names import Places
+from rebalance_lab.protocol_v2.common.regex import compile_regex
+
+Subscription: TypeAlias = tuple[frozenset[str], str | None]
+"""The names, and the pattern."""
+
+
+class Wishes:
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._subscribed: dict[str, Subscription] = {}
+        """By a member's place."""
+
+    def note(self, name: str, topics: Sequence[str], pattern: str | None) -> None:
+        self._subscribed[self._places.of(name)] = (frozenset(topics), pattern)
+
+    def has(self, name: str) -> bool:
+        """Whether it has ever said what it wants."""
+        return self._places.of(name) in self._subscribed
+
+    def of_all(self, topics: Iterable[str]) -> list[str]:
+        """Of these topics, those that somebody wants."""
+        return wanted(topics, set(self._subscribed.values()))
+
+    def of(self, names: Iterable[str], topics: Iterable[str]) -> list[str]:
+        """Those that one of these members wants, also one that is not there."""
+        places = [self._places.of(name) for name in names]
+        return wanted(topics, {self._subscribed[one] for one in places if one in self._subscribed})
+
+
+def wanted(topics: Iterable[str], subscribed: Set[Subscription]) -> list[str]:
+    matches = [compile_regex(pattern) for _, pattern in subscribed if pattern is not None]
+    named = {topic for names, _ in subscribed for topic in names}
+    return [topic for topic in sorted(topics) if topic in named or any(fits(topic) for fits in matches)]

@@ -1,0 +1,61 @@
+"""What a machine wants done, as values. Whoever drives it does these things in the order in which they are listed.
+
+Reply         answer that request; requests without one are parked, and may stay so for good
+SetTimer      call on_timer(key) after delay_ms; a timer that is set again is replaced
+CancelTimer   forget it; cancelling a timer that is not set is nothing
+Append        make the records durable, then call on_append(append_id), with an error if that failed
+StateChanged  a fact for the trace: what a group became, on which event, and what the client gave as its reason
+
+member.py has what a member is told and wants besides: the members of both protocols share it, as they share drivers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from rebalance_lab.protocol_v1.common.fast_dataclass import light
+from rebalance_lab.protocol_v1.common.messages import Request, Response
+
+TimerKey: TypeAlias = tuple[str, ...]
+"""What the timer is for, then whom it concerns: ("session", group id, member id), ("join", group id)."""
+
+
+@light()
+class Reply:
+    request: Request
+    response: Response
+
+
+@light()
+class SetTimer:
+    key: TimerKey
+    delay_ms: int
+
+
+@light()
+class CancelTimer:
+    key: TimerKey
+
+
+@light()
+class Append:
+    append_id: int
+    records: tuple[Any, ...]
+    """Each machine has records of its own; what was appended durably is all that `load` is given after a fail-over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateChanged:
+    group_id: str
+    state: str
+    """Kafka's display name, such as PreparingRebalance; Dead once a group is gone."""
+    event: str
+    """Why, in the words of the machine's transition table."""
+    member_id: str | None = None
+    """The member that caused it, where one did."""
+    client_reason: str | None = None
+    """What that member wrote into its JoinGroup or LeaveGroup (KIP-800)."""
+
+
+Effect: TypeAlias = Reply | SetTimer | CancelTimer | Append | StateChanged

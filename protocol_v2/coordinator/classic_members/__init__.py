@@ -1,0 +1,6 @@
+"""Serve classic members in a consumer group, and convert groups between the protocols.
+
+migration.py     JoinGroup, SyncGroup, Heartbeat and LeaveGroup inside a consumer group
+conversion.py    upgrades, downgrades, empty groups that become the other kind
+classic_side.py  what both ask of a classic coordinator, which is handed in
+"""
