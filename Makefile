@@ -58,18 +58,18 @@ SEQUENCES ?= 2000
 CHAOS ?= 20
 test-deep: $(VENV)/.dev
 	$(BIN)/python -m tests.conformance.deep --minutes $(MINUTES)
-	$(BIN)/python -m tests.protocol_v1.random_runs --runs $(RUNS) --seed 1
-	$(BIN)/python -m tests.protocol_v1_member.random_runs --runs $(MEMBER_RUNS) --seed 1
-	$(BIN)/python -m tests.protocol_v2.random_runs --runs $(RUNS) --seed 1
-	$(BIN)/python -m tests.protocol_v2_member.random_runs --runs $(MEMBER_RUNS) --seed 1
-	$(BIN)/python -m tests.protocol_v1_member.mutants
-	$(BIN)/python -m tests.protocol_v2_member.mutants
+	$(BIN)/python -m tests.protocol_v1.coordinator.random_runs --runs $(RUNS) --seed 1
+	$(BIN)/python -m tests.protocol_v1.member.random_runs --runs $(MEMBER_RUNS) --seed 1
+	$(BIN)/python -m tests.protocol_v2.coordinator.random_runs --runs $(RUNS) --seed 1
+	$(BIN)/python -m tests.protocol_v2.member.random_runs --runs $(MEMBER_RUNS) --seed 1
+	$(BIN)/python -m tests.protocol_v1.member.mutants
+	$(BIN)/python -m tests.protocol_v2.member.mutants
 	$(BIN)/python -m tests.harness.random_scenarios --runs $(SCENARIOS) --seed 1
 	$(BIN)/python -m tests.harness.leaps
 	$(BIN)/python -m tests.harness.leaps --lives --runs 80
-	$(BIN)/python -m tests.wire.differential --runs $(SEQUENCES) --seed 1
-	$(BIN)/python -m tests.wire.interop --rounds 2
-	$(BIN)/python -m tests.live.chaos --minutes $(CHAOS)
+	$(BIN)/python -m tests.harness.kafka.wire.differential --runs $(SEQUENCES) --seed 1
+	$(BIN)/python -m tests.harness.kafka.wire.interop --rounds 2
+	$(BIN)/python -m tests.harness.kafka.live.chaos --minutes $(CHAOS)
 	$(BIN)/python -m tests.spark_eval.proofs
 
 bench: $(VENV)/.dev

@@ -17,11 +17,17 @@ settings.register_profile("deep", max_examples=5_000, deadline=None, print_blob=
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-LONGEST_FIRST = ("tests/testing/test_zoo", "tests/service/test_openapi", "tests/testing/", "tests/live/")
+LONGEST_FIRST = (
+    "tests/assignors/testing/test_zoo",
+    "tests/api/service/test_openapi",
+    "tests/assignors/testing/",
+    "tests/harness/kafka/live/",
+    "tests/harness/fidelity/",
+)
 """A test of a minute that is begun last leaves the other workers with nothing to do."""
 
 
-REAL = ("tests/brokers/", "tests/live/", "tests/wire/")
+REAL = ("tests/harness/kafka/", "tests/harness/fidelity/")
 """Other people's processes, with timeouts of their own, on a machine that other tests keep busy: what fails there by
 chance passes the second time, and both are told."""
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.paths import ROOT
+
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 

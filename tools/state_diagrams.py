@@ -1,4 +1,4 @@
-"""The state tables of both protocols as pages with mermaid diagrams: the machines hold tables, the printing is here.
+"""Print the state tables of both protocols as pages with mermaid diagrams.
 
 Given      TRANSITIONS of protocol_v1, MEMBER_TRANSITIONS of both, ACTIONS, NEXT and MOVES of protocol_v2
 Returns    PAGES: each file's path and its text; a test fails when a file is stale
@@ -12,14 +12,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import rebalance_lab.protocol_v1.coordinator.state.states
-import rebalance_lab.protocol_v1.member.states
-import rebalance_lab.protocol_v2.coordinator.state.states
-import rebalance_lab.protocol_v2.member.states
+from rebalance_lab.protocol_v1.coordinator.state.states import TRANSITIONS
+from rebalance_lab.protocol_v1.member.states import MEMBER_TRANSITIONS as CLASSIC_MEMBER_TRANSITIONS
 from rebalance_lab.protocol_v2.coordinator.state.states import ACTIONS, DONE, MOVES, NEXT, REVOKE_FIRST, WAIT, Action
+from rebalance_lab.protocol_v2.member.states import MEMBER_TRANSITIONS as CONSUMER_MEMBER_TRANSITIONS
 
 COMMAND = "python -m tools.state_diagrams"
-ROOT = Path(rebalance_lab.protocol_v1.coordinator.state.states.__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 BEFORE = "[*]"
 
 
@@ -86,7 +85,7 @@ def consumer_group_page() -> str:
     finds = ("Still owns what it must revoke", "Gets free partitions", "Waits for others", "State", "Epoch")
     return page(
         "The states of a consumer group and of its members",
-        "the tables in `states.py`",
+        "the tables in `state/states.py`",
         ["## Member"],
         diagram(member, first=f"{BEFORE} --> STABLE: joins"),
         ["What a heartbeat does:"],
@@ -100,25 +99,25 @@ def consumer_group_page() -> str:
 
 
 def pages() -> dict[Path, str]:
-    members = "`MEMBER_TRANSITIONS` in `member_states.py`"
+    members = "`MEMBER_TRANSITIONS` in `states.py`"
     return {
-        ROOT / "protocol_v1" / "STATES.md": transitions_page(
+        ROOT / "protocol_v1" / "coordinator" / "STATES.md": transitions_page(
             "The states of a classic group",
-            "`TRANSITIONS` in `states.py`",
-            rebalance_lab.protocol_v1.coordinator.state.states.TRANSITIONS,
+            "`TRANSITIONS` in `state/states.py`",
+            TRANSITIONS,
             last=f"Dead --> {BEFORE}",
         ),
-        ROOT / "protocol_v1" / "MEMBER_STATES.md": transitions_page(
+        ROOT / "protocol_v1" / "member" / "STATES.md": transitions_page(
             "The states of a classic member",
             members,
-            rebalance_lab.protocol_v1.member.states.MEMBER_TRANSITIONS,
+            CLASSIC_MEMBER_TRANSITIONS,
             first=f"{BEFORE} --> Unjoined",
         ),
-        ROOT / "protocol_v2" / "STATES.md": consumer_group_page(),
-        ROOT / "protocol_v2" / "MEMBER_STATES.md": transitions_page(
+        ROOT / "protocol_v2" / "coordinator" / "STATES.md": consumer_group_page(),
+        ROOT / "protocol_v2" / "member" / "STATES.md": transitions_page(
             "The states of a KIP-848 member",
             members,
-            rebalance_lab.protocol_v2.member.states.MEMBER_TRANSITIONS,
+            CONSUMER_MEMBER_TRANSITIONS,
             first=f"{BEFORE} --> Unsubscribed",
         ),
     }

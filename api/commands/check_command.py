@@ -40,8 +40,8 @@ def check_command(
 
 def replay_command(target: Target, text: str, *, as_json: bool) -> bool:
     """One case again: JSON on the command line, in a file, or on standard input."""
-    from rebalance_lab.assignors.testing.groups.cases import case_from_json
     from rebalance_lab.assignors.testing.properties.contract import BY_NAME
+    from rebalance_lab.assignors.testing.sampling.cases import case_from_json
     from rebalance_lab.assignors.testing.search.checking import replay
     from rebalance_lab.assignors.testing.search.report_text import aligned, group_rows
     from rebalance_lab.harness.conversation.protocol_churn import ProtocolChurn

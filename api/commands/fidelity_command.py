@@ -71,13 +71,14 @@ def fidelity_command(
     return all(pair.good for pair in pairs)
 
 
-def read_scenarios(files: Sequence[str]) -> list[Scenario]:
-    import rebalance_lab.harness.kafka.live
+def read_scenarios(paths: Sequence[str]) -> list[Scenario]:
+    from importlib.resources import files
+
     from rebalance_lab.harness.scenario.documents import decode_document
     from rebalance_lab.harness.scenario.reader import parse_scenario
 
-    own = sorted((Path(rebalance_lab.harness.kafka.live.__file__).parent / "scenarios").glob("*.yaml"))
-    return [parse_scenario(decode_document(read_input(str(file)))) for file in files or own]
+    own = sorted(Path(str(files("rebalance_lab.harness.fidelity") / "scenarios")).glob("*.yaml"))
+    return [parse_scenario(decode_document(read_input(str(file)))) for file in paths or own]
 
 
 def one_cluster(scenarios: Sequence[Scenario]) -> Scenario:

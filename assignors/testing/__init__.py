@@ -4,11 +4,11 @@ Three ways in: `rebalance-lab check package.module:Class`; AssignorContract, a p
 Hypothesis state machine. Needs the extra `testing`.
 
 properties/         every property by name (contract.py), and the promise under which it is held
-groups/             what is tried: random groups, families of them, what happens to a group
+sampling/           what is tried: random groups, families of them, what happens to a group
 subject/            the assignor under test: where it comes from, asked under a time limit, its answer checked
 search/             find a broken property, make its group small, print the report card
 subprocess_oracle/  the same questions in another process, with another hash seed and in another order
-churn_machine.py, pytest_contract.py, pytest_plugin.py   the ways in for tests
+hypothesis_machine.py, pytest_contract.py, pytest_plugin.py   the ways in for tests
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rebalance_lab.assignors.testing.churn_machine import churn_machine as churn_machine
-    from rebalance_lab.assignors.testing.groups.hypothesis_strategies import churn as churn
-    from rebalance_lab.assignors.testing.groups.hypothesis_strategies import groups as groups
-    from rebalance_lab.assignors.testing.groups.hypothesis_strategies import members as members
-    from rebalance_lab.assignors.testing.groups.hypothesis_strategies import topics as topics
+    from rebalance_lab.assignors.testing.hypothesis_machine import churn_machine as churn_machine
     from rebalance_lab.assignors.testing.pytest_contract import AssignorContract as AssignorContract
+    from rebalance_lab.assignors.testing.sampling.hypothesis_strategies import churn as churn
+    from rebalance_lab.assignors.testing.sampling.hypothesis_strategies import groups as groups
+    from rebalance_lab.assignors.testing.sampling.hypothesis_strategies import members as members
+    from rebalance_lab.assignors.testing.sampling.hypothesis_strategies import topics as topics
 
 _HOMES = {
     "AssignorContract": "pytest_contract",
-    "churn": "groups.hypothesis_strategies",
-    "churn_machine": "churn_machine",
-    "groups": "groups.hypothesis_strategies",
-    "members": "groups.hypothesis_strategies",
-    "topics": "groups.hypothesis_strategies",
+    "churn": "sampling.hypothesis_strategies",
+    "churn_machine": "hypothesis_machine",
+    "groups": "sampling.hypothesis_strategies",
+    "members": "sampling.hypothesis_strategies",
+    "topics": "sampling.hypothesis_strategies",
 }
 __all__ = ["AssignorContract", "churn", "churn_machine", "groups", "members", "topics"]
 

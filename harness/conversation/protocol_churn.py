@@ -20,7 +20,8 @@ from typing import Any
 from rebalance_lab.assignors.errors import error_line
 from rebalance_lab.assignors.interface import RebalanceProtocol
 from rebalance_lab.assignors.model import Group
-from rebalance_lab.assignors.testing.groups.group_events import (
+from rebalance_lab.assignors.testing.properties.moves import check_handover
+from rebalance_lab.assignors.testing.sampling.group_events import (
     Crash,
     Delete,
     DuplicateClaim,
@@ -32,7 +33,6 @@ from rebalance_lab.assignors.testing.groups.group_events import (
     Resubscribe,
     grown,
 )
-from rebalance_lab.assignors.testing.properties.moves import check_handover
 from rebalance_lab.assignors.testing.subject.answers import Broken, NotApplicable
 from rebalance_lab.assignors.testing.subject.subject import Subject, is_theirs
 from rebalance_lab.harness.conversation.conversations import Conversation, MixedConversation, id_of

@@ -85,7 +85,7 @@ def rebalances_for_ever(scenario: Scenario, strategy: str, found: Broken) -> boo
 def never_gave_it_up(scenario: Scenario, strategy: str, found: Broken) -> bool:
     """Only who revokes asks for the second round of a cooperative rebalance, and a static member that comes back to a
     stable group is given what is stored for it, without a rebalance. Seen with Java's consumers on a real broker
-    (tests/live/test_slow_applications.py)."""
+    (tests/harness/kafka/live/test_slow_applications.py)."""
     comes_back = any(isinstance(one, Restart | RollingRestart | Start) for one in scenario.timeline)
     keeps_places = is_cooperative(strategy) and is_static(scenario, strategy)
     return found.invariant == "convergence" and keeps_places and comes_back
@@ -102,8 +102,8 @@ def passes_over(scenario: Scenario, strategy: str, found: Broken) -> bool:
 
 def gives_what_is_to_be_revoked(scenario: Scenario, strategy: str, found: Broken) -> bool:
     """An upgrade takes over what the last SyncGroup gave a classic member, and a downgrade what it was to have: neither
-    knows of what it is still to give up. Both recorded from a real broker (tests/wire/recordings). An eager group has
-    only the second, one right after the other."""
+    knows of what it is still to give up. Both were recorded from a real broker
+    (tests/harness/kafka/wire/recordings). An eager group has only the second, one right after the other."""
     cooperative = any(map(is_cooperative, deployed(scenario, strategy)))
     converted = "the group was " if cooperative else "the group was downgraded and upgraded "
     return found.invariant == "one owner" and converted in str(found)

@@ -17,7 +17,7 @@ class Constants:
     heartbeat_look_ms: int = 15
     """How late a classic Java consumer's heartbeats are at the most, so that members that began together drift apart.
     Its heartbeat thread looks at the clock only every retry.backoff.ms, but counts from the last heartbeat, and poll()
-    wakes it: `python -m tests.live.java_heartbeats` shows by how much they are late, and how they drift."""
+    wakes it. `python -m tests.harness.kafka.live.java_heartbeats` measures how late they are and how they drift."""
     start_ms: int = 0
     """From when a process is started until its consumer polls for the first time, at the least."""
     start_spread_ms: int = 1_000

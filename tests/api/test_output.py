@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.harness.small_scenarios import write
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 FULL = Path("/dev/full")
 
 

@@ -26,12 +26,12 @@ from typing import Any
 import pyarrow.dataset
 import pyspark
 
+from tests.paths import ROOT
 from tests.spark_eval.clusters import standalone
 from tests.spark_eval.small_sweeps import SMALL
 
 SWEEP = {**SMALL, "name": "proof", "parameters": {"members.consumer.count": [2, 3, 4, 5]}}
 LIMIT_S = 900
-ROOT = Path(__file__).parents[2]
 WITHOUT_US = {
     "PYSPARK_PYTHON": sys._base_executable,  # type: ignore[attr-defined]
     # Folders named here bring their packages, but not what .pth files in them point to: an editable install of ours.

@@ -15,8 +15,8 @@ from rebalance_lab.spark_eval.cells import cells_of
 from rebalance_lab.spark_eval.folder import Folder
 from rebalance_lab.spark_eval.ingest.ingest import ingest
 from rebalance_lab.spark_eval.sweep_file import load_sweep
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 LINES = [
     {"time": 1_760_000_000_000, "group": "orders", "member": "pod-a", "event": "join"},
     {"time": "2025-10-09T08:53:25Z", "group": "orders", "member": "pod-b", "event": "JOIN"},

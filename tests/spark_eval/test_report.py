@@ -18,10 +18,10 @@ from rebalance_lab.harness.scenario.reader import parse_scenario
 from rebalance_lab.spark_eval.default_table import default_table
 from rebalance_lab.spark_eval.report.sweep_page import table_page
 from rebalance_lab.spark_eval.sweep_file import load_sweep
-from tests.harness.test_report import NASTY, Outline, browser, opened  # noqa: F401 - a fixture
+from tests.harness.evaluate.test_report import NASTY, Outline, browser, opened  # noqa: F401 - a fixture
+from tests.paths import ROOT
 from tests.spark_eval.small_sweeps import SCENARIO
 
-ROOT = Path(__file__).parents[2]
 SWEEPS = ROOT / "examples" / "sweeps"
 PARAMETERS = {
     "members": "members.consumer.count",

@@ -13,9 +13,8 @@ from rebalance_lab.harness.scenario.reader import parse_scenario
 from rebalance_lab.spark_eval.cells import cells_of
 from rebalance_lab.spark_eval.stages.expand_stage import run_id
 from rebalance_lab.spark_eval.sweep_file import load_sweep
+from tests.paths import ROOT
 from tests.spark_eval.small_sweeps import SCENARIO, SMALL, small
-
-ROOT = Path(__file__).parents[2]
 
 
 def documents(**changes: Any) -> list[dict[str, Any]]:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rebalance_lab.assignors.testing.groups.example_families import CHURN_EVERY
-from rebalance_lab.assignors.testing.groups.group_shapes import Waiver
 from rebalance_lab.assignors.testing.properties import churn, moves, validity
 from rebalance_lab.assignors.testing.properties.trial import Trial
+from rebalance_lab.assignors.testing.sampling.example_families import CHURN_EVERY
+from rebalance_lab.assignors.testing.sampling.group_shapes import Waiver
 from rebalance_lab.assignors.testing.subject.subject import Subject
 
 EVERYBODY = "everybody"

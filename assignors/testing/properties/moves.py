@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from rebalance_lab.assignors.model import NOBODY, Group, Member, copied
 from rebalance_lab.assignors.optimal import optimum
 from rebalance_lab.assignors.quality import claim_generation, claimed_numbers, previous_owners
-from rebalance_lab.assignors.testing.groups.group_events import Join, happen
 from rebalance_lab.assignors.testing.properties.trial import Trial
 from rebalance_lab.assignors.testing.properties.validity import _difference
+from rebalance_lab.assignors.testing.sampling.group_events import Join, happen
 from rebalance_lab.assignors.testing.subject.answers import Broken, NotApplicable, Placed
 from rebalance_lab.assignors.testing.subject.rounds import Settled, rejoined, settle
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from rebalance_lab.assignors.model import Group, Member, Topic
-from rebalance_lab.assignors.testing.groups.cases import Case
-from rebalance_lab.assignors.testing.groups.fingerprints import claims, fingerprint
-from rebalance_lab.assignors.testing.groups.group_events import MoveRack, happen
-from rebalance_lab.assignors.testing.groups.group_shapes import Shapes
+from rebalance_lab.assignors.testing.sampling.cases import Case
+from rebalance_lab.assignors.testing.sampling.fingerprints import claims, fingerprint
+from rebalance_lab.assignors.testing.sampling.group_events import MoveRack, happen
+from rebalance_lab.assignors.testing.sampling.group_shapes import Shapes
 from rebalance_lab.assignors.testing.subject.answers import Placed, View
 from rebalance_lab.assignors.testing.subject.rounds import IN_ROUNDS, Churns, Settled, settle
 from rebalance_lab.assignors.testing.subject.subject import Subject

@@ -16,8 +16,8 @@ from dataclasses import replace
 from rebalance_lab.assignors.classic.load_aware import load_bound_violation
 from rebalance_lab.assignors.model import EMPTY, Group, Member, Topic, copied
 from rebalance_lab.assignors.quality import share_numbers, skew_and_spread
-from rebalance_lab.assignors.testing.groups.group_events import grown
 from rebalance_lab.assignors.testing.properties.trial import Trial
+from rebalance_lab.assignors.testing.sampling.group_events import grown
 from rebalance_lab.assignors.testing.subject.answers import Broken, NotApplicable, Placed, View
 
 PATIENCE_S = 0.2

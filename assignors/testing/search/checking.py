@@ -17,9 +17,9 @@ from typing import Any
 
 from rebalance_lab.assignors.json_contract import group_to_json
 from rebalance_lab.assignors.model import Group, Member, Topic
-from rebalance_lab.assignors.testing.groups.cases import Case, case_from_json, draw_case, small_cases
 from rebalance_lab.assignors.testing.properties.contract import BY_NAME, EVERYBODY, PROPERTIES, Property
 from rebalance_lab.assignors.testing.properties.trial import Trial
+from rebalance_lab.assignors.testing.sampling.cases import Case, case_from_json, draw_case, small_cases
 from rebalance_lab.assignors.testing.search.hidden_state import (
     after_another,
     compare_elsewhere,

@@ -12,7 +12,7 @@ from typing import Any
 
 from rebalance_lab.assignors.json_contract import group_to_json
 from rebalance_lab.assignors.model import Group
-from rebalance_lab.assignors.testing.groups.cases import Case, draw_case
+from rebalance_lab.assignors.testing.sampling.cases import Case, draw_case
 from rebalance_lab.assignors.testing.search.report_card import Finding
 from rebalance_lab.assignors.testing.search.sandbox import Ended, Send, in_child
 from rebalance_lab.assignors.testing.search.search import Tally

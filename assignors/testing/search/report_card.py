@@ -10,7 +10,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import Any
 
-from rebalance_lab.assignors.testing.groups.cases import Case
+from rebalance_lab.assignors.testing.sampling.cases import Case
 
 HOLDS, BROKEN, MEASURED, NOT_RUN = "holds", "broken", "measured", "not-run"
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from math import lcm
 from typing import Any
 
-from rebalance_lab.assignors.testing.groups.cases import Case, draw_case, growing_groups
-from rebalance_lab.assignors.testing.groups.example_families import Draws
-from rebalance_lab.assignors.testing.groups.group_shapes import Shapes, Waiver
 from rebalance_lab.assignors.testing.properties.contract import BY_NAME, PROPERTIES, Property
 from rebalance_lab.assignors.testing.properties.trial import Trial
+from rebalance_lab.assignors.testing.sampling.cases import Case, draw_case, growing_groups
+from rebalance_lab.assignors.testing.sampling.example_families import Draws
+from rebalance_lab.assignors.testing.sampling.group_shapes import Shapes, Waiver
 from rebalance_lab.assignors.testing.subject.answers import Broken, NotApplicable
 from rebalance_lab.assignors.testing.subject.rounds import IN_ROUNDS, Churns
 from rebalance_lab.assignors.testing.subject.subject import Subject

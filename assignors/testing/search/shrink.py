@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from rebalance_lab.assignors.java.string_order import in_java_order
 from rebalance_lab.assignors.model import EMPTY, Group, Member, Topic
-from rebalance_lab.assignors.testing.groups.cases import Case
-from rebalance_lab.assignors.testing.groups.group_events import Event, Join, Resubscribe
+from rebalance_lab.assignors.testing.sampling.cases import Case
+from rebalance_lab.assignors.testing.sampling.group_events import Event, Join, Resubscribe
 
 Cuts = Callable[[Case], Iterator[Case]]
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rebalance_lab.assignors.model import Group, Member
-from rebalance_lab.assignors.testing.groups.group_events import Crash, Event, happen, rejoins
+from rebalance_lab.assignors.testing.sampling.group_events import Crash, Event, happen, rejoins
 from rebalance_lab.assignors.testing.subject.answers import Broken, Placed, View
 from rebalance_lab.assignors.testing.subject.subject import Subject
 

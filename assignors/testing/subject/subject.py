@@ -21,7 +21,7 @@ from typing import Any
 
 from rebalance_lab.assignors.errors import AssignorError, error_line, error_text
 from rebalance_lab.assignors.model import Group
-from rebalance_lab.assignors.testing.groups.group_shapes import Shapes, Waiver
+from rebalance_lab.assignors.testing.sampling.group_shapes import Shapes, Waiver
 from rebalance_lab.assignors.testing.subject.answers import Broken, Ground, NotApplicable, Placed, View
 from rebalance_lab.assignors.testing.subprocess_oracle.line_format import materialised
 

@@ -24,9 +24,9 @@ from rebalance_lab.assignors.errors import error_line
 from rebalance_lab.assignors.interface import RebalanceProtocol
 from rebalance_lab.assignors.json_contract import ContractError
 from rebalance_lab.assignors.strategies import BUILT_IN, SHORT, load_custom, made
-from rebalance_lab.assignors.testing.groups.group_shapes import Waiver, waivers_from
 from rebalance_lab.assignors.testing.properties.kafka_breaches import KNOWN
 from rebalance_lab.assignors.testing.properties.promises import PROMISES, unknown_promises
+from rebalance_lab.assignors.testing.sampling.group_shapes import Waiver, waivers_from
 from rebalance_lab.assignors.testing.subject.answers import shown
 from rebalance_lab.assignors.testing.subject.subject import CALL_LIMIT_S, Subject, TooLong, ticking
 

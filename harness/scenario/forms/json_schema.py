@@ -16,7 +16,7 @@ from rebalance_lab.harness.scenario.forms.event_forms import KINDS, alias
 from rebalance_lab.harness.scenario.forms.scenario_form import ScenarioForm
 from rebalance_lab.harness.scenario.forms.value_schemas import given
 
-PUBLISHED = Path(__file__).resolve().parents[2] / "examples" / "scenarios" / "schema.json"
+PUBLISHED = Path(__file__).resolve().parents[3] / "examples" / "scenarios" / "schema.json"
 
 
 def scenario_schema() -> dict[str, Any]:
