@@ -74,7 +74,7 @@ def version(
 
 def main() -> None:
     """The console script. Whatever a user can cause ends as one line; only our own bugs end in a traceback."""
-    from rebalance_lab.assignors.errors import AssignorError
+    from rebalance_lab.assignors.assignor_error import AssignorError
     from rebalance_lab.assignors.json_contract import ContractError
 
     open_closed_streams()

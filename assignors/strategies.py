@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
-from rebalance_lab.assignors.errors import AssignorError, error_line, error_text
+from rebalance_lab.assignors.assignor_error import AssignorError, error_line, error_text
 from rebalance_lab.assignors.interface import Assignor, supported_protocols_of
 from rebalance_lab.assignors.json_contract import ContractError, shown
 from rebalance_lab.assignors.model import Group

@@ -4,10 +4,16 @@ what had to be run twice, and what did not run and why."""
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.paths import ROOT
 
 # One fixed sequence of examples on every machine; the deep profile draws anew each time.
 settings.register_profile(
@@ -30,6 +36,22 @@ LONGEST_FIRST = (
 REAL = ("tests/harness/kafka/", "tests/harness/fidelity/")
 """Other people's processes, with timeouts of their own, on a machine that other tests keep busy: what fails there by
 chance passes the second time, and both are told."""
+
+
+PACKAGES = ("assignors", "protocol_v1", "protocol_v2", "harness", "spark_eval", "api")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_module_has_two_names() -> Iterator[None]:
+    """A module that is loaded as `harness.x` beside `rebalance_lab.harness.x` has two copies of its classes."""
+    yield
+    bare = [name for name, module in sys.modules.items() if name.split(".")[0] in PACKAGES and is_ours(module)]
+    assert bare == []
+
+
+def is_ours(module: ModuleType) -> bool:
+    file = getattr(module, "__file__", None)
+    return file is not None and Path(file).resolve().is_relative_to(ROOT)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

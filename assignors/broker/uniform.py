@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from rebalance_lab.assignors.assignor_error import AssignorError
 from rebalance_lab.assignors.broker.group_view import (
     Uuid,
     ids_order,
@@ -24,7 +25,6 @@ from rebalance_lab.assignors.broker.group_view import (
     topic_ids,
     widened,
 )
-from rebalance_lab.assignors.errors import AssignorError
 from rebalance_lab.assignors.java.hash_order import capacity_of_set_copy, integer_hash, put_order
 from rebalance_lab.assignors.model import Assignment, Group, Layout, Member, Share
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rebalance_lab.assignors.assignor_error import AssignorError
 from rebalance_lab.assignors.broker.group_view import Uuid, known_numbers, topic_ids
-from rebalance_lab.assignors.errors import AssignorError
 from rebalance_lab.assignors.model import Assignment, Group, Layout, Member
 from rebalance_lab.assignors.subscribers import subscribers_by_topic
 

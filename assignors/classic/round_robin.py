@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import cycle
 
-from rebalance_lab.assignors.errors import AssignorError
+from rebalance_lab.assignors.assignor_error import AssignorError
 from rebalance_lab.assignors.interface import RebalanceProtocol
 from rebalance_lab.assignors.model import Assignment, Group, Layout
 from rebalance_lab.assignors.subscribers import static_members_first, subscribers_by_topic

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rebalance_lab.assignors.errors import error_line
+from rebalance_lab.assignors.assignor_error import error_line
 from rebalance_lab.assignors.interface import RebalanceProtocol
 from rebalance_lab.assignors.model import Group
 from rebalance_lab.assignors.testing.properties.moves import check_handover

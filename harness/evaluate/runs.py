@@ -21,7 +21,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from rebalance_lab.assignors.errors import AssignorError
+from rebalance_lab.assignors.assignor_error import AssignorError
 from rebalance_lab.harness.evaluate.call_timeout import NoAnswer, patience
 from rebalance_lab.harness.evaluate.simulation import simulate
 from rebalance_lab.harness.measure.costs import Costs, Meter, Row

@@ -10,7 +10,7 @@ Start at   join_loop
 
 from __future__ import annotations
 
-from rebalance_lab.assignors.errors import AssignorError
+from rebalance_lab.assignors.assignor_error import AssignorError
 from rebalance_lab.assignors.interface import RebalanceProtocol, Received
 from rebalance_lab.protocol_v1.common.consumer_protocol import (
     PROTOCOL_TYPE,

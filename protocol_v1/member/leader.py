@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
+from rebalance_lab.assignors.assignor_error import AssignorError
 from rebalance_lab.assignors.classic.sticky.user_data import decode_cooperative, decode_sticky
-from rebalance_lab.assignors.errors import AssignorError
 from rebalance_lab.assignors.interface import Assignor, RebalanceProtocol
 from rebalance_lab.assignors.model import Group, Member, Topic
 from rebalance_lab.assignors.strategies import run_assignor

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from rebalance_lab.assignors.errors import AssignorError
+from rebalance_lab.assignors.assignor_error import AssignorError
 from rebalance_lab.assignors.json_contract import assignment_to_json, group_from_json, group_to_json
 from rebalance_lab.assignors.strategies import BUILT_IN, load_assignor, parse_strategy
 from tests.conformance.random_groups import random_group

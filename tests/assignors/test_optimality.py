@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from rebalance_lab.assignors.errors import AssignorError
+from rebalance_lab.assignors.assignor_error import AssignorError
 from rebalance_lab.assignors.model import Group, Member, Topic
 from rebalance_lab.assignors.optimal import optimum
 from rebalance_lab.assignors.quality import quality

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from rebalance_lab.assignors.errors import AssignorError
+from rebalance_lab.assignors.assignor_error import AssignorError
 from rebalance_lab.assignors.json_contract import group_to_json
 from rebalance_lab.assignors.model import EMPTY, Group, Member
 from rebalance_lab.assignors.strategies import load_assignor, parse_strategy

@@ -19,7 +19,7 @@ from typing import Any
 
 from rebalance_lab.api.service.service_settings import Limits, TooMuch
 from rebalance_lab.api.service.workers.frames import Kind, frame, frame_json, receive
-from rebalance_lab.assignors.errors import AssignorError
+from rebalance_lab.assignors.assignor_error import AssignorError
 from rebalance_lab.assignors.json_contract import ContractError, decode
 from rebalance_lab.assignors.strategies import refuse_custom
 from rebalance_lab.harness.evaluate.runs import end_with_parent

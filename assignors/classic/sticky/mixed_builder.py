@@ -19,10 +19,10 @@ from heapq import heapify, heappop, heappush, heapreplace
 from itertools import chain, repeat
 from operator import itemgetter
 
+from rebalance_lab.assignors.assignor_error import AssignorError
 from rebalance_lab.assignors.classic.sticky.claims import Claims
 from rebalance_lab.assignors.classic.sticky.partition_moves import Moves
 from rebalance_lab.assignors.classic.sticky.sticky_racks import GroupRacks, racks_of
-from rebalance_lab.assignors.errors import AssignorError
 from rebalance_lab.assignors.java.hash_order import string_order
 from rebalance_lab.assignors.java.string_order import in_java_order
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rebalance_lab.assignors.assignor_error import AssignorError
 from rebalance_lab.assignors.classic.sticky.mixed_builder import MixedBuilder, TopicNumbers, out_of_the_balance
-from rebalance_lab.assignors.errors import AssignorError
 from rebalance_lab.assignors.java.hash_order import string_order, string_order_of_second_map
 
 

@@ -18,11 +18,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from rebalance_lab.assignors.assignor_error import AssignorError
 from rebalance_lab.assignors.classic.sticky.claims import NO_GENERATION, Claims, Generations, read_claims
 from rebalance_lab.assignors.classic.sticky.sticky_racks import GroupRacks, RackFill, racks_of
 from rebalance_lab.assignors.classic.sticky.unknown_claims import free_beside_nonexistent
 from rebalance_lab.assignors.classic.sticky.user_data import encode_sticky
-from rebalance_lab.assignors.errors import AssignorError
 from rebalance_lab.assignors.interface import RebalanceProtocol
 from rebalance_lab.assignors.java.hash_order import string_order_of_second_map
 from rebalance_lab.assignors.java.string_order import in_java_order

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import FrozenInstanceError
 from typing import Any
 
-from rebalance_lab.assignors.errors import AssignorError, error_line, error_text
+from rebalance_lab.assignors.assignor_error import AssignorError, error_line, error_text
 from rebalance_lab.assignors.model import Group
 from rebalance_lab.assignors.testing.sampling.group_shapes import Shapes, Waiver
 from rebalance_lab.assignors.testing.subject.answers import Broken, Ground, NotApplicable, Placed, View

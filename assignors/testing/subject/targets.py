@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rebalance_lab.assignors.errors import error_line
+from rebalance_lab.assignors.assignor_error import error_line
 from rebalance_lab.assignors.interface import RebalanceProtocol
 from rebalance_lab.assignors.json_contract import ContractError
 from rebalance_lab.assignors.strategies import BUILT_IN, SHORT, load_custom, made

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from rebalance_lab.assignors.assignor_error import AssignorError
 from rebalance_lab.assignors.broker.range import ServerRangeAssignor
 from rebalance_lab.assignors.broker.uniform import UniformAssignor
-from rebalance_lab.assignors.errors import AssignorError
 from rebalance_lab.assignors.json_contract import assignment_to_json, group_from_json
 from rebalance_lab.assignors.model import Group, Member, Topic
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from rebalance_lab.assignors.assignor_error import AssignorError
 from rebalance_lab.assignors.classic.cooperative_sticky import CooperativeStickyAssignor
 from rebalance_lab.assignors.classic.range import RangeAssignor
 from rebalance_lab.assignors.classic.round_robin import RoundRobinAssignor
 from rebalance_lab.assignors.classic.sticky.sticky import StickyAssignor
-from rebalance_lab.assignors.errors import AssignorError
 from rebalance_lab.assignors.interface import RebalanceProtocol
 from rebalance_lab.assignors.model import Group, Member, Topic
 
