@@ -25,7 +25,8 @@ from typing import Any
 
 from rebalance_lab.assignors.java.string_order import in_java_order
 from rebalance_lab.assignors.model import NOBODY, Assignment, Group
-from rebalance_lab.assignors.quality import Optimum, previous_owners, subscription_classes
+from rebalance_lab.assignors.optimum import Optimum
+from rebalance_lab.assignors.quality import previous_owners, subscription_classes
 
 EXACT_UP_TO = 5_000
 ARCS_PER_PARTITION = 6

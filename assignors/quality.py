@@ -12,8 +12,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import fsum, isfinite
+from typing import TYPE_CHECKING
 
 from rebalance_lab.assignors.model import NOBODY, Assignment, Group, Layout, Member, Share, owned_numbers
+
+if TYPE_CHECKING:
+    from rebalance_lab.assignors.optimum import Optimum
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +61,6 @@ class Quality:
 
     def as_row(self) -> dict[str, float | int | None]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-@dataclass(frozen=True, slots=True)
-class Optimum:
-    """The best that this group allows; optimal.py computes it."""
-
-    counts: tuple[int, ...]
-    """Per member, in the group's order."""
-    moves: int
-    """Partitions whose previous owner is still a member and does not get them back; a lower bound unless exact."""
-    rack_matches: int | None
-    """None when no member or no partition has a rack; an upper bound unless exact."""
-    exact: bool
-    assignment: Assignment | None
-    """A witness of all three; None where they are only bounds."""
 
 
 def quality(

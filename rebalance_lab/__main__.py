@@ -1,6 +1,17 @@
-"""Run the command line: `python -m rebalance_lab` is `rebalance-lab`."""
+"""Run the command line: `rebalance-lab`, and `python -m rebalance_lab`."""
 
-from rebalance_lab.api.cli import main
+import gc
+
+
+def main() -> None:
+    # Imports make no garbage. Looking for cycles among what they make would be a part of every start.
+    gc.disable()
+    from rebalance_lab.api.cli import main as run_command_line
+
+    gc.freeze()
+    gc.enable()
+    run_command_line()
+
 
 if __name__ == "__main__":
     main()

@@ -11,7 +11,8 @@ import pytest
 
 from rebalance_lab.assignors.model import NOBODY, Assignment, Group, Member, Topic
 from rebalance_lab.assignors.optimal import best_loads, optimum
-from rebalance_lab.assignors.quality import Optimum, previous_owners, quality
+from rebalance_lab.assignors.optimum import Optimum
+from rebalance_lab.assignors.quality import previous_owners, quality
 
 Rank = tuple[int, int, int]
 

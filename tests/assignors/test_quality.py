@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from rebalance_lab.assignors.model import Assignment, Group, Member, Topic
-from rebalance_lab.assignors.quality import Optimum, excess, jain, previous_owners, quality
+from rebalance_lab.assignors.optimum import Optimum
+from rebalance_lab.assignors.quality import excess, jain, previous_owners, quality
 
 Answer = Mapping[str, Mapping[str, Sequence[int]]]
 
