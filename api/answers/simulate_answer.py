@@ -77,12 +77,14 @@ def checked_options(
 ) -> tuple[str, int | None]:
     """The strategy in full, and the moment to stop at."""
     from rebalance_lab.harness.evaluate.comparison import check_migrations, checked_strategies
+    from rebalance_lab.harness.scenario.strategy_lists import check_broker_lists
 
     chosen = scenario.strategy if strategy is None else strategy
     if chosen is None:
         raise ContractError("--strategy", "is missing, and the scenario names none")
     (chosen,) = checked_strategies([chosen], "strategy" if strategy is None else "--strategy")
     check_migrations(scenario)
+    check_broker_lists(chosen, scenario.broker)
     if seed < 0:
         raise ContractError("--seed", f"must not be negative, got {seed}")
     return chosen, until_of(until, scenario)

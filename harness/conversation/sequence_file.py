@@ -44,6 +44,7 @@ from rebalance_lab.protocol_v1.common.errors import Error
 from rebalance_lab.protocol_v1.common.messages import Request
 
 SEQUENCE_KEYS = ("protocol", "config", "topics", "steps", "until_ms", "member_ids", "answered")
+COMMIT_TIMEOUT = "offsets.commit.timeout.ms"
 STEP_KEYS = ("at_ms", "as", "request", "version", "client_id", "body")
 
 
@@ -108,8 +109,13 @@ def parse_setting(value: Any, name: str, served: ServedProtocol) -> Any:
         if value not in served.words[name]:
             raise ContractError(path, f"expected one of {', '.join(served.words[name])}, got {shown(value)}")
         return value
+    if name in served.lists:
+        try:
+            return list(served.lists[name].read(value))
+        except ValueError as error:
+            raise ContractError(path, f"{error}, got {shown(value)}") from None
     is_positive = name.endswith("interval.ms") and name not in served.may_be_zero
-    return whole_number(value, path, low=1 if is_positive else 0)
+    return whole_number(value, path, low=1 if is_positive or name == COMMIT_TIMEOUT else 0)
 
 
 def parse_topics(value: Any, path: str) -> dict[str, int | Topic]:

@@ -19,7 +19,7 @@ from typing import Any
 from rebalance_lab.assignors.json_contract import ContractError, at, expect_list, refuse_unknown
 from rebalance_lab.harness.conversation.message_json import request_from_json, response_to_json
 from rebalance_lab.harness.conversation.references import resolve
-from rebalance_lab.harness.conversation.sequence_file import SequenceFile, Step, parse_sequence
+from rebalance_lab.harness.conversation.sequence_file import COMMIT_TIMEOUT, SequenceFile, Step, parse_sequence
 from rebalance_lab.harness.hosts.coordinator_host import (
     CoordinatorMachine,
     NewMemberId,
@@ -38,7 +38,7 @@ from rebalance_lab.protocol_v1.common.effects import (
 from rebalance_lab.protocol_v1.common.errors import Error
 
 APPEND_TIMEOUT_MS = 5_000
-"""Kafka's offsets.commit.timeout.ms."""
+"""Kafka's default of offsets.commit.timeout.ms."""
 MAX_TIMERS = 1_000_000
 """Fired in one sequence. Only a rebalance timeout of 0 or a check every millisecond comes near it."""
 
@@ -116,6 +116,7 @@ class Player:
         self.sequence = sequence
         self.transcript = Transcript(until_ms=sequence.until_ms)
         self.log = Log()
+        self.append_timeout_ms: int = sequence.config.get(COMMIT_TIMEOUT, APPEND_TIMEOUT_MS)
         self.now_ms = 0
         self.timers: list[tuple[int, int, TimerKey]] = []
         self.armed: dict[TimerKey, int] = {}
@@ -217,7 +218,7 @@ class Player:
                 case Append():
                     outcome = self.log.outcome(effect)
                     if outcome is None:
-                        self.arm(("append", str(effect.append_id)), APPEND_TIMEOUT_MS)
+                        self.arm(("append", str(effect.append_id)), self.append_timeout_ms)
                     else:
                         self.perform(self.machine.on_append(effect.append_id, self.now_ms, outcome))
                 case StateChanged():

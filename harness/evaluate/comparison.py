@@ -19,7 +19,13 @@ from rebalance_lab.harness.evaluate.intervals import Interval, confidence_of, me
 from rebalance_lab.harness.evaluate.runs import Progress, Sample, run_all
 from rebalance_lab.harness.measure.cost_weights import NAMES, Weights, default_weights, score
 from rebalance_lab.harness.scenario.model import RollingRestart, Scenario
-from rebalance_lab.harness.scenario.strategy_lists import load_strategies, normal_strategy
+from rebalance_lab.harness.scenario.strategy_lists import (
+    check_broker_lists,
+    is_served,
+    load_strategies,
+    normal_strategy,
+    parse_strategies,
+)
 from rebalance_lab.harness.scenario.units import duration_text
 
 DEFAULT_STRATEGIES = (
@@ -198,6 +204,8 @@ def compare(
     chosen, notes = usual_strategies(scenario) if strategies is None else (tuple(strategies), ())
     chosen = checked_strategies(chosen, "strategy" if strategies is None else "--strategies")
     check_migrations(scenario)
+    for text in chosen:
+        check_broker_lists(text, scenario.broker)
     if not seeds:
         raise ContractError("seeds", "there must be at least one")
     samples = run_all(scenario, chosen, seeds, jobs=jobs, progress=progress)
@@ -219,9 +227,11 @@ def usual_strategies(scenario: Scenario) -> tuple[tuple[str, ...], tuple[str, ..
         if now is None:
             raise ContractError("strategy", "is missing: a timeline with a migration says where it starts from")
         return (now,), (f"the timeline migrates away from {now}: only that is run; --strategies names others",)
-    if now is None or now in DEFAULT_STRATEGIES:
-        return DEFAULT_STRATEGIES, ()
-    return (now, *DEFAULT_STRATEGIES), ()
+    names = DEFAULT_STRATEGIES if now is None or now in DEFAULT_STRATEGIES else (now, *DEFAULT_STRATEGIES)
+    served = tuple(name for name in names if name == now or is_served(parse_strategies(name)[0], scenario.broker))
+    left_out = [name for name in names if name not in served]
+    note = f"the scenario's broker does not serve {', '.join(left_out)}: left out"
+    return served, (note,) if left_out else ()
 
 
 def split_strategies(text: str) -> list[str]:

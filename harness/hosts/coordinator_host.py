@@ -14,6 +14,7 @@ from rebalance_lab.assignors.model import Topic
 from rebalance_lab.protocol_v1.common.effects import Effect, TimerKey
 from rebalance_lab.protocol_v1.common.errors import Error
 from rebalance_lab.protocol_v1.common.messages import Request
+from rebalance_lab.protocol_v2.coordinator.config import ListSetting
 
 NewMemberId: TypeAlias = Callable[[str], str]
 Topics: TypeAlias = Mapping[str, "int | Topic"]
@@ -47,6 +48,8 @@ class ServedProtocol:
     build: Callable[[Mapping[str, Any], NewMemberId, Topics | None], CoordinatorMachine]
     words: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Settings that are words, with those they can be; all others are whole numbers."""
+    lists: Mapping[str, ListSetting] = field(default_factory=dict)
+    """Settings that are lists of names."""
     may_be_zero: Sequence[str] = ()
     """Intervals that are allowed to be 0."""
 

@@ -55,6 +55,7 @@ PROTOCOLS: dict[str, ServedProtocol] = {
         properties=tuple(dict.fromkeys((*v2_config.PROPERTIES, *v1_config.PROPERTIES))),
         build=make_dual_coordinator,
         words={POLICY: [policy.value for policy in v2_config.MigrationPolicy]},
+        lists=v2_config.LISTS,
         may_be_zero=("group.consumer.assignment.interval.ms", "group.consumer.min.assignment.interval.ms"),
     ),
 }

@@ -60,7 +60,8 @@ def parse_scenario(data: object) -> Scenario:
 def build(form: ScenarioForm, data: Mapping[str, Any]) -> Scenario:
     """`data`: as it is written, of which a form keeps the meaning only."""
     client = client_settings(form.client, "client")
-    strategy = agreed_strategy(form.strategy, client)
+    broker = broker_settings(form.broker)
+    strategy = agreed_strategy(form.strategy, client, broker)
     metadata_max_age_ms = client.pop(METADATA_MAX_AGE, Scenario.__dataclass_fields__["metadata_max_age_ms"].default)
     kinds = read_members(form.members)
     listed = {kind: [member.name for member in members] for kind, members in kinds.items()}
@@ -82,7 +83,7 @@ def build(form: ScenarioForm, data: Mapping[str, Any]) -> Scenario:
         topics=tuple(read_topic(name, topic, at("topics", name), form.duration) for name, topic in form.topics.items()),
         members=tuple(member for members in kinds.values() for member in members),
         client={name: value for name, value in client.items() if name not in STRATEGY_SETTINGS},
-        broker=broker_settings(form.broker),
+        broker=broker,
         network=Network(
             latency_ms=form.network.latency,
             jitter_ms=form.network.jitter,

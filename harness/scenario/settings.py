@@ -54,6 +54,10 @@ LEAST_SESSION, MOST_SESSION = "group.min.session.timeout.ms", "group.max.session
 def broker_kind(name: str) -> str:
     if name == POLICY:
         return "policy"
+    if name in v2.LISTS:
+        return name
+    if name == "offsets.commit.timeout.ms":
+        return "ms+"
     if name.endswith("interval.ms") and name not in MAY_BE_ZERO:
         return "ms+"
     return "ms" if name.endswith(".ms") else "count" if name.endswith(".size") else "number"
@@ -140,6 +144,11 @@ def setting_value(value: Any, kind: str, path: str) -> Any:
         raise ContractError(path, f"expected one of {', '.join(words)}, got {shown(value)}")
     if kind == "text or list":
         return value
+    if kind in v2.LISTS:
+        try:
+            return v2.LISTS[kind].read(value)
+        except ValueError as error:
+            raise ContractError(path, f"{error}, got {shown(value)}") from None
     if not isinstance(value, str) or not value:
         raise ContractError(path, f"expected text, got {shown(value)}")
     return value
@@ -208,6 +217,15 @@ KIND_SCHEMAS: Mapping[str, dict[str, Any]] = {
     "yes or no": {"enum": [True, False, "true", "false"]},
     "protocol": schemas.text("^([cC][lL][aA][sS][sS][iI][cC]|[cC][oO][nN][sS][uU][mM][eE][rR])$", *PROTOCOLS),
     "policy": {"enum": [policy.value for policy in v2.MigrationPolicy]},
+    **{
+        name: {
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "items": {"enum": list(setting.names)}, "minItems": 1, "uniqueItems": True},
+            ]
+        }
+        for name, setting in v2.LISTS.items()
+    },
     "text": {"type": "string", "minLength": 1},
     "text or list": {"anyOf": [schemas.NAME, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
 }

@@ -13,6 +13,8 @@ from rebalance_lab.assignors.interface import Assignor
 from rebalance_lab.assignors.json_contract import ContractError, at, shown
 from rebalance_lab.assignors.strategies import PROTOCOLS, Strategy, load_named, parse_strategy
 from rebalance_lab.protocol_v1.member.member import rebalance_protocol
+from rebalance_lab.protocol_v2.coordinator.config import ASSIGNORS as BROKER_ASSIGNORS
+from rebalance_lab.protocol_v2.coordinator.config import REBALANCE_PROTOCOLS, CoordinatorConfig
 
 PROTOCOL = "group.protocol"
 ASSIGNORS = "partition.assignment.strategy"
@@ -68,6 +70,29 @@ def load_all(strategies: Sequence[Strategy], path: str = "strategy") -> list[Ass
     return assignors
 
 
+def broker_assignors(broker: Mapping[str, Any]) -> tuple[str, ...]:
+    """The assignors that a scenario's broker offers to KIP-848 groups, best first."""
+    found: tuple[str, ...] = broker.get(BROKER_ASSIGNORS, CoordinatorConfig().group_consumer_assignors)
+    return found
+
+
+def is_served(strategy: Strategy, broker: Mapping[str, Any]) -> bool:
+    """Whether the broker serves the protocol, and knows the assignor that the members ask for."""
+    if strategy.protocol == "classic":
+        return True
+    protocols = broker.get(REBALANCE_PROTOCOLS, CoordinatorConfig().group_coordinator_rebalance_protocols)
+    return "consumer" in protocols and (strategy.is_custom or strategy.assignor in broker_assignors(broker))
+
+
+def check_broker_lists(text: str, broker: Mapping[str, Any]) -> None:
+    """Refuse a strategy that the broker would refuse to every member."""
+    for one in parse_strategies(text):
+        if not is_served(one, broker):
+            name = BROKER_ASSIGNORS if one.assignor not in broker_assignors(broker) else REBALANCE_PROTOCOLS
+            message = f"lists {', '.join(broker[name])}: no member of {one} could join"
+            raise ContractError(at("broker", name), message)
+
+
 def listed(strategies: Sequence[Strategy]) -> str:
     return ",".join(one.assignor for one in strategies)
 
@@ -81,7 +106,9 @@ def normal_strategy(text: str, path: str = "strategy") -> str:
     return strategies_text(parse_strategies(text, path))
 
 
-def strategy_from_settings(client: Mapping[str, Any], path: str = "client") -> str | None:
+def strategy_from_settings(
+    client: Mapping[str, Any], path: str = "client", broker: Mapping[str, Any] | None = None
+) -> str | None:
     """The strategy that Kafka's three properties say together; None when none of them is set."""
     if not any(name in client for name in STRATEGY_SETTINGS):
         return None
@@ -94,7 +121,7 @@ def strategy_from_settings(client: Mapping[str, Any], path: str = "client") -> s
     if other in client:
         raise ContractError(at(path, other), f"means nothing with {PROTOCOL}={protocol}, and Kafka refuses it")
     if protocol == "consumer":
-        return normal_strategy(f"consumer/{client.get(REMOTE, 'uniform')}", at(path, REMOTE))
+        return normal_strategy(f"consumer/{client.get(REMOTE, broker_assignors(broker or {})[0])}", at(path, REMOTE))
     names = assignor_names(client.get(ASSIGNORS, JAVA_DEFAULT), at(path, ASSIGNORS))
     return normal_strategy(f"classic/{','.join(names)}", at(path, ASSIGNORS))
 
@@ -107,9 +134,9 @@ def assignor_names(value: Any, path: str) -> list[str]:
     return [JAVA_CLASSES.get(one.strip().rpartition(".")[2], one.strip()) for one in listed]
 
 
-def agreed_strategy(said: str | None, client: Mapping[str, Any]) -> str | None:
+def agreed_strategy(said: str | None, client: Mapping[str, Any], broker: Mapping[str, Any]) -> str | None:
     """`strategy` and the client's properties may both say it, if they say the same."""
-    from_settings = strategy_from_settings(client)
+    from_settings = strategy_from_settings(client, broker=broker)
     if said is None or from_settings is None:
         return said or from_settings
     if said.removesuffix("+static") != from_settings:

@@ -191,8 +191,6 @@ def has_offset(turn: Turn, group_id: str, topic: str, partition: int) -> bool:
 
 
 def check_offset_delete(group: ClassicGroup | None, request: OffsetDeleteRequest) -> Error:
-    if not request.group_id:
-        return Error.INVALID_GROUP_ID
     if group is None:
         return Error.GROUP_ID_NOT_FOUND
     if group.state is not State.EMPTY and group.protocol_type != PROTOCOL_TYPE:

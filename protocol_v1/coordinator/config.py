@@ -20,6 +20,8 @@ class CoordinatorConfig:
     """In spite of its name Kafka counts UTF-16 units."""
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
+    offsets_commit_timeout_ms: int = 5_000
+    """How long the coordinator's host waits for an append, before it reports REQUEST_TIMED_OUT."""
 
     new_member_join_timeout_ms: int = 300_000
     """Not a setting but a constant of the broker: how long a first JoinGroup may stay parked."""

@@ -35,6 +35,7 @@ from rebalance_lab.protocol_v1.common.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from rebalance_lab.protocol_v1.common.request_form import form_error
 from rebalance_lab.protocol_v1.common.txn_messages import TxnOffsetCommitRequest
 from rebalance_lab.protocol_v1.coordinator.admin import (
     EXPIRY_KEY,
@@ -110,7 +111,11 @@ class Coordinator:
 
     def handle(self, request: Request, now_ms: int) -> list[Effect]:
         turn = Turn(self.shard, now_ms)
-        if self.status is Status.ACTIVE:
+        config = self.shard.config
+        error = form_error(request, config.group_min_session_timeout_ms, config.group_max_session_timeout_ms)
+        if error is not Error.NONE:
+            turn.reply(request, refusal(request, error))
+        elif self.status is Status.ACTIVE:
             HANDLERS[type(request)](turn, request)
         else:
             turn.reply(request, refusal(request, self.status.value))

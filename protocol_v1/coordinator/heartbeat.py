@@ -31,8 +31,6 @@ def heartbeat(turn: Turn, request: HeartbeatRequest) -> None:
 
 
 def check(group: ClassicGroup | None, request: HeartbeatRequest) -> Error:
-    if not request.group_id:
-        return Error.INVALID_GROUP_ID
     if group is None:
         return Error.UNKNOWN_MEMBER_ID
     error = group.check_member(request.member_id, request.group_instance_id)

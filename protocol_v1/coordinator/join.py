@@ -22,26 +22,13 @@ MEMBER_ID_REQUIRED_SINCE = 4
 
 
 def join_group(turn: Turn, request: JoinGroupRequest) -> None:
-    error = check_form(turn, request)
     group = turn.shard.groups.get(request.group_id)
-    if error is NONE and group is None and request.member_id:
-        error = Error.UNKNOWN_MEMBER_ID
-    if error is not NONE:
-        refuse(turn, request, error)
-        return
-    if group is None:
+    if group is None and request.member_id:
+        refuse(turn, request, Error.UNKNOWN_MEMBER_ID)
+    elif group is None:
         join_new_group(turn, request)
     else:
         join_existing_group(turn, group, request)
-
-
-def check_form(turn: Turn, request: JoinGroupRequest) -> Error:
-    config = turn.config
-    if not request.group_id:
-        return Error.INVALID_GROUP_ID
-    if not config.group_min_session_timeout_ms <= request.session_timeout_ms <= config.group_max_session_timeout_ms:
-        return Error.INVALID_SESSION_TIMEOUT
-    return NONE
 
 
 def refuse(turn: Turn, request: JoinGroupRequest, error: Error, member_id: str | None = None) -> None:

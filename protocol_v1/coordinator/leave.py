@@ -21,9 +21,6 @@ BATCH_SINCE = 3
 
 
 def leave_group(turn: Turn, request: LeaveGroupRequest) -> None:
-    if not request.group_id:
-        turn.reply(request, LeaveGroupResponse(error_code=Error.INVALID_GROUP_ID))
-        return
     group = turn.shard.groups.get(request.group_id)
     entries = request.members if request.version >= BATCH_SINCE else (MemberIdentity(member_id=request.member_id),)
     if group is None:

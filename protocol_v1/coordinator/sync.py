@@ -15,8 +15,6 @@ from rebalance_lab.protocol_v1.coordinator.state.records import group_metadata
 from rebalance_lab.protocol_v1.coordinator.state.shard import Turn, session_key, sync_key
 from rebalance_lab.protocol_v1.coordinator.state.states import Event, State
 
-PROTOCOL_MANDATORY_SINCE = 5
-
 
 def sync_group(turn: Turn, request: SyncGroupRequest) -> None:
     group = turn.shard.groups.get(request.group_id)
@@ -38,11 +36,6 @@ def sync_group(turn: Turn, request: SyncGroupRequest) -> None:
 
 
 def check(group: ClassicGroup | None, request: SyncGroupRequest) -> Error:
-    names_protocol = request.protocol_type is not None and request.protocol_name is not None
-    if request.version >= PROTOCOL_MANDATORY_SINCE and not names_protocol:
-        return Error.INCONSISTENT_GROUP_PROTOCOL
-    if not request.group_id:
-        return Error.INVALID_GROUP_ID
     if group is None:
         return Error.UNKNOWN_MEMBER_ID
     error = group.check_member(request.member_id, request.group_instance_id)

@@ -60,6 +60,8 @@ def txn_offset_commit(turn: Turn, request: TxnOffsetCommitRequest) -> None:
 
 
 def check_txn_commit(group: ClassicGroup | None, request: TxnOffsetCommitRequest) -> Error:
+    if not request.group_id:
+        return Error.INVALID_GROUP_ID
     if request.generation_id < 0 and (group is None or group.state is State.EMPTY):
         return Error.NONE
     if group is None:

@@ -48,6 +48,8 @@ def consumer_group_describe(turn: Turn, request: ConsumerGroupDescribeRequest) -
 
 
 def described(turn: Turn, group_id: str) -> DescribedConsumerGroup:
+    if not group_id:
+        return DescribedConsumerGroup(group_id="", error_code=Error.INVALID_GROUP_ID)
     group = turn.shard.groups.get(group_id)
     if group is None:
         message = f"Group {group_id} not found."

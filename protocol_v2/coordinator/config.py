@@ -32,6 +32,55 @@ class MigrationPolicy(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ListSetting:
+    """A setting that is a list of names, as text with commas or as a list."""
+
+    names: Mapping[str, str]
+    """What a broker accepts, and the name by which the coordinator knows it."""
+    required: str | None = None
+    """A name without which no broker starts."""
+
+    def read(self, value: Any) -> tuple[str, ...]:
+        """Return the names, or raise ValueError with what is wrong in one sentence."""
+        entries = [entry.strip() for entry in value.split(",")] if isinstance(value, str) else value
+        if not isinstance(entries, (list, tuple)) or not all(isinstance(entry, str) for entry in entries):
+            raise ValueError(f"expected names from {self.known}")
+        if not entries:
+            raise ValueError(f"must not be empty; known: {self.known}")
+        for entry in entries:
+            if entry not in self.names:
+                raise ValueError(f"expected names from {self.known}, found {entry!r}")
+        if len(set(entries)) < len(entries):
+            raise ValueError("lists a name twice")
+        found = tuple(self.names[entry] for entry in entries)
+        if self.required is not None and self.required not in found:
+            raise ValueError(f"must list {self.required}: no broker starts without it")
+        return found
+
+    @property
+    def known(self) -> str:
+        return ", ".join(dict.fromkeys(self.names.values()))
+
+
+ASSIGNORS = "group.consumer.assignors"
+REBALANCE_PROTOCOLS = "group.coordinator.rebalance.protocols"
+KAFKA_ASSIGNORS = "org.apache.kafka.coordinator.group.assignor"
+LISTS: Mapping[str, ListSetting] = {
+    ASSIGNORS: ListSetting(
+        names={
+            "uniform": "uniform",
+            "range": "range",
+            f"{KAFKA_ASSIGNORS}.UniformAssignor": "uniform",
+            f"{KAFKA_ASSIGNORS}.RangeAssignor": "range",
+        }
+    ),
+    REBALANCE_PROTOCOLS: ListSetting(
+        names={name: name for name in ("classic", "consumer", "share", "streams")}, required="classic"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorConfig:
     """The attribute is the property's name with underscores: group_max_size is `group.max.size`."""
 
@@ -48,12 +97,18 @@ class CoordinatorConfig:
     group_consumer_max_size: int = INT32_MAX
     group_consumer_regex_refresh_interval_ms: int = 600_000
     group_consumer_migration_policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
+    group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    """By name. A group whose members name none gets the first; a name that is not listed is refused."""
+    group_coordinator_rebalance_protocols: tuple[str, ...] = ("classic", "consumer", "streams")
+    """Without `consumer`, requests of KIP-848 are answered UNSUPPORTED_VERSION."""
     group_max_size: int = INT32_MAX
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
     offset_metadata_max_bytes: int = 4_096
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
+    offsets_commit_timeout_ms: int = 5_000
+    """How long the coordinator's host waits for an append, before it reports REQUEST_TIMED_OUT."""
 
     wakes_classic_members: bool = False
     """Not a setting of Kafka: also wake classic members when the target is out of date, not only when they are behind
@@ -69,12 +124,15 @@ class CoordinatorConfig:
         policy = values.get("group_consumer_migration_policy")
         if policy is not None:
             values["group_consumer_migration_policy"] = MigrationPolicy(policy)
+        for name in LISTS:
+            if name in properties:
+                values[name.replace(".", "_")] = LISTS[name].read(properties[name])
         return cls(**values)
 
 
 QUIRKS = ("wakes_classic_members", "forgets_empty_groups")
 PROPERTIES = tuple(field.name.replace("_", ".") for field in fields(CoordinatorConfig) if field.name not in QUIRKS)
-"""What a sequence or a scenario may set. All are numbers, except the migration policy's word."""
+"""What a sequence or a scenario may set. All are numbers, except the migration policy's word and LISTS."""
 
 SESSION_TIMEOUT = "consumer.session.timeout.ms"
 HEARTBEAT_INTERVAL = "consumer.heartbeat.interval.ms"

@@ -24,7 +24,8 @@ from rebalance_lab.assignors.model import Topic
 from rebalance_lab.protocol_v1.common import messages as v1
 from rebalance_lab.protocol_v1.common.effects import Append, Effect, StateChanged, TimerKey
 from rebalance_lab.protocol_v1.common.errors import Error
-from rebalance_lab.protocol_v1.common.messages import Request
+from rebalance_lab.protocol_v1.common.messages import Request, Response
+from rebalance_lab.protocol_v1.common.request_form import form_error
 from rebalance_lab.protocol_v2.common.messages import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
@@ -50,7 +51,7 @@ from rebalance_lab.protocol_v2.coordinator.classic_members.classic_side import (
 )
 from rebalance_lab.protocol_v2.coordinator.config import SESSION_TIMEOUT, CoordinatorConfig
 from rebalance_lab.protocol_v2.coordinator.gate import refusal
-from rebalance_lab.protocol_v2.coordinator.heartbeat import consumer_group_heartbeat
+from rebalance_lab.protocol_v2.coordinator.heartbeat import consumer_group_heartbeat, refused_heartbeat_form
 from rebalance_lab.protocol_v2.coordinator.leave import on_member_timer
 from rebalance_lab.protocol_v2.coordinator.offsets import offset_commit, offset_fetch
 from rebalance_lab.protocol_v2.coordinator.state.group import ConsumerGroup
@@ -68,6 +69,8 @@ OWN: Mapping[type[Request], Callable[[Turn, Any], None]] = {
 }
 """Served here whatever the group is."""
 
+OF_KIP_848 = (ConsumerGroupHeartbeatRequest, ConsumerGroupDescribeRequest)
+
 OF_A_GROUP: Mapping[type[Request], Callable[[Turn, ConsumerGroup, Any], None]] = {
     v1.SyncGroupRequest: migration.sync_group,
     v1.HeartbeatRequest: migration.heartbeat,
@@ -84,6 +87,13 @@ class Status(Enum):
     LOADING = Error.COORDINATOR_LOAD_IN_PROGRESS
     ACTIVE = Error.NONE
     UNLOADED = Error.NOT_COORDINATOR
+
+
+BUILT_IN: Mapping[str, Callable[[], Assignor]] = {"uniform": UniformAssignor, "range": ServerRangeAssignor}
+
+
+def assignors_of(config: CoordinatorConfig) -> list[Assignor]:
+    return [BUILT_IN[name]() for name in config.group_consumer_assignors]
 
 
 def numbered() -> Callable[[str], str]:
@@ -105,15 +115,17 @@ class Coordinator:
         offsets: OffsetStore | None = None,
         status: Status = Status.ACTIVE,
     ) -> None:
-        """`assignors`: best first, as group.consumer.assignors; any object with a name and an assign method will do.
+        """`assignors` take the place of group.consumer.assignors, best first: any object with a name and an assign
+        method will do.
 
         `classic`, `codec` and `offsets` come together, from whoever serves both protocols.
         """
         image, _ = MetadataImage().updated(topics or {})
+        config = config or CoordinatorConfig()
         self.shard = Shard(
-            config=config or CoordinatorConfig(),
+            config=config,
             new_member_id=new_member_id or numbered(),
-            assignors={assignor.name: assignor for assignor in assignors or (UniformAssignor(), ServerRangeAssignor())},
+            assignors={assignor.name: assignor for assignor in assignors or assignors_of(config)},
             offsets=offsets or OffsetStore.alone(),
             classic=classic or NoClassicGroups(),
             codec=codec or NoCodec(),
@@ -128,7 +140,11 @@ class Coordinator:
 
     def handle(self, request: Request, now_ms: int) -> list[Effect]:
         turn = Turn(self.shard, now_ms)
-        if self.status is not Status.ACTIVE:
+        if type(request) in OF_KIP_848 and "consumer" not in self.shard.config.group_coordinator_rebalance_protocols:
+            turn.reply(request, refusal(request, Error.UNSUPPORTED_VERSION))  # the broker looks no further
+        elif (refused := self.refused_form(request)) is not None:
+            turn.reply(request, refused)
+        elif self.status is not Status.ACTIVE:
             turn.reply(request, refusal(request, self.status.value))
         elif type(request) in OWN:
             OWN[type(request)](turn, request)
@@ -139,6 +155,14 @@ class Coordinator:
         else:
             self.pass_on(turn, request)
         return turn.effects
+
+    def refused_form(self, request: Request) -> Response | None:
+        """A broker looks at a request's form first: also while it loads, whatever the group is."""
+        if isinstance(request, ConsumerGroupHeartbeatRequest):
+            return refused_heartbeat_form(request, self.shard.assignors.keys())
+        config = self.shard.config
+        error = form_error(request, config.group_min_session_timeout_ms, config.group_max_session_timeout_ms)
+        return None if error is Error.NONE else refusal(request, error)
 
     def pass_on(self, turn: Turn, request: Request) -> None:
         group = self.shard.in_memory(getattr(request, "group_id", ""))
@@ -158,12 +182,7 @@ class Coordinator:
         if group is None:
             self.ask_classic(turn, request)
             return
-        config = self.shard.config
-        low, high = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
-        if not low <= request.session_timeout_ms <= high:
-            error = Error.INVALID_SESSION_TIMEOUT
-            turn.reply(request, v1.JoinGroupResponse(error_code=error, member_id=request.member_id))
-        elif group.members:
+        if group.members:
             migration.join_group(turn, group, request)
         else:
             migration.join_empty_group(turn, group, request)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from rebalance_lab.assignors.java.hash_order import string_order
 from rebalance_lab.protocol_v1.common.errors import Error
 from rebalance_lab.protocol_v2.common.messages import (
     JOIN_EPOCH,
@@ -54,9 +55,10 @@ def check_form(request: ConsumerGroupHeartbeatRequest, assignors: Collection[str
         refuse_if(nothing, "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.")
     elif epoch < 0:
         refuse_if(epoch == STEP_OUT_EPOCH and request.instance_id is None, "InstanceId can't be null.")
-        refuse_if(epoch < STEP_OUT_EPOCH, f"MemberEpoch is invalid: {epoch}")
+        refuse_if(epoch < STEP_OUT_EPOCH, "MemberEpoch is invalid.")
     if request.server_assignor is not None and request.server_assignor not in assignors:
-        message = f"ServerAssignor {request.server_assignor} is not supported. Supported: {', '.join(assignors)}"
+        known = ", ".join(string_order(list(assignors)))  # Kafka keeps their names in a HashSet
+        message = f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {known}."
         raise Refused(Error.UNSUPPORTED_ASSIGNOR, message)
 
 

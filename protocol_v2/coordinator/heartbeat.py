@@ -9,6 +9,8 @@ Start at   consumer_group_heartbeat
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from rebalance_lab.protocol_v1.common.errors import Error
 from rebalance_lab.protocol_v2.common.messages import (
     JOIN_EPOCH,
@@ -43,13 +45,22 @@ from rebalance_lab.protocol_v2.coordinator.static_members import joining_static_
 
 def consumer_group_heartbeat(turn: Turn, request: ConsumerGroupHeartbeatRequest) -> None:
     try:
-        check_form(request, turn.shard.assignors.keys())
         if request.member_epoch < JOIN_EPOCH:
             leave(turn, request)
         else:
             stay(turn, request)
     except Refused as refused:
         turn.reply(request, refused_heartbeat(request, refused.error, refused.message))
+
+
+def refused_heartbeat_form(
+    request: ConsumerGroupHeartbeatRequest, assignors: Collection[str]
+) -> ConsumerGroupHeartbeatResponse | None:
+    try:
+        check_form(request, assignors)
+    except Refused as refused:
+        return refused_heartbeat(request, refused.error, refused.message)
+    return None
 
 
 def refused_heartbeat(

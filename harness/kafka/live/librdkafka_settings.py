@@ -60,7 +60,8 @@ def broker_config(scenario: Scenario) -> BrokerConfig:
         "group.consumer.session.timeout.ms": 45_000,
         "group.consumer.assignment.interval.ms": 1_000,
     }
-    chosen = {name: str(value) for name, value in {**defaults, **scenario.broker}.items()}
+    settings = {**defaults, **scenario.broker}
+    chosen = {name: ",".join(value) if isinstance(value, tuple) else str(value) for name, value in settings.items()}
     return BrokerConfig(extra=chosen)
 
 

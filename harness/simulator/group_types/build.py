@@ -12,15 +12,19 @@ from dataclasses import replace
 from random import Random
 from typing import Any, cast
 
-from rebalance_lab.assignors.broker.range import ServerRangeAssignor
-from rebalance_lab.assignors.broker.uniform import UniformAssignor
 from rebalance_lab.assignors.interface import Assignor
 from rebalance_lab.assignors.model import Topic
 from rebalance_lab.assignors.strategies import Strategy, load_named
 from rebalance_lab.harness.hosts.dual_coordinator import make_dual_coordinator
 from rebalance_lab.harness.scenario.instance_ids import InstanceIds
 from rebalance_lab.harness.scenario.model import MemberSpec, RollingRestart, Scenario
-from rebalance_lab.harness.scenario.strategy_lists import load_all, load_strategies, parse_strategies
+from rebalance_lab.harness.scenario.strategy_lists import (
+    broker_assignors,
+    check_broker_lists,
+    load_all,
+    load_strategies,
+    parse_strategies,
+)
 from rebalance_lab.harness.simulator.broker import Coordinator
 from rebalance_lab.harness.simulator.surroundings import GROUP, Machine
 from rebalance_lab.harness.simulator.world import Build
@@ -35,6 +39,7 @@ from rebalance_lab.protocol_v1.coordinator.state.states import State
 from rebalance_lab.protocol_v1.member.config import MemberConfig as ClassicConfig
 from rebalance_lab.protocol_v1.member.member import Member as ClassicMember
 from rebalance_lab.protocol_v2.common.regex import compile_regex
+from rebalance_lab.protocol_v2.coordinator.coordinator import BUILT_IN
 from rebalance_lab.protocol_v2.coordinator.state.group import ConsumerGroup
 from rebalance_lab.protocol_v2.coordinator.state.states import MemberState
 from rebalance_lab.protocol_v2.member.config import MemberConfig as ConsumerConfig
@@ -78,9 +83,11 @@ class Strategies:
         later = [event.strategy for event in scenario.timeline if isinstance(event, RollingRestart) and event.strategy]
         for text in dict.fromkeys((strategy, *later)):
             load_strategies(text)  # what cannot run is refused before anything does
+            check_broker_lists(text, scenario.broker)
         offered = [one for text in (strategy, *later) for one in parse_strategies(text)]
         self.classic_only = all(one.protocol == "classic" for one in offered)
-        self.assignors_of_the_broker = of_the_broker([one for one in offered if one.protocol == "consumer"])
+        consumer = [one for one in offered if one.protocol == "consumer"]
+        self.assignors_of_the_broker = of_the_broker(consumer, broker_assignors(scenario.broker))
 
     def build(self) -> Build:
         return Build(
@@ -165,12 +172,15 @@ class Strategies:
         }
 
 
-def of_the_broker(asked: Sequence[Strategy]) -> list[Assignor]:
-    """Custom ones, and Kafka's own, except where a custom one has the name: that is all a member asks for."""
+def of_the_broker(asked: Sequence[Strategy], listed: Sequence[str]) -> list[Assignor]:
+    """Return the custom assignors, and those of Kafka's that the broker lists, in its order.
+
+    A custom assignor takes the place of Kafka's of the same name, because members ask by name.
+    """
     each = list(dict.fromkeys(replace(one, static=False) for one in asked))
     custom = [assignor for one, assignor in zip(each, load_all(each), strict=True) if one.is_custom]
     taken = {assignor.name for assignor in custom}
-    return [*custom, *(own for own in (UniformAssignor(), ServerRangeAssignor()) if own.name not in taken)]
+    return [*custom, *(BUILT_IN[name]() for name in listed if name not in taken)]
 
 
 def group_in(coordinator: Any) -> ClassicGroup | ConsumerGroup | None:

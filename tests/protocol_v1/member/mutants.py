@@ -17,7 +17,7 @@ HUNT = Hunt(
         *(f"{MEMBER}.{name}" for name in ("leave", "heartbeat", "offsets", "leader", "prepare", "join")),
         f"{MEMBER}.member",
         "rebalance_lab.harness.conversation.conversations",
-        *(f"{HERE}.{name}" for name in ("alone", "watched", "random_runs", "test_scenarios", "test_errors")),
+        *(f"{HERE}.{name}" for name in ("alone", "watched", "random_runs", "test_scenarios", "test_error_reactions")),
         *(f"{HERE}.{name}" for name in ("test_member", "test_deadlines_and_offsets", "test_leading_and_leaving")),
     ],
     random_runs=f"{HERE}.random_runs",

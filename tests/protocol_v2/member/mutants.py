@@ -9,7 +9,14 @@ from __future__ import annotations
 from tests.mutants import Hunt, Mutant
 
 HERE = "tests.protocol_v2.member"
-TESTS = ("test_errors", "test_reconciliation", "test_heartbeats", "test_leaving", "test_offsets", "test_scenarios")
+TESTS = (
+    "test_error_reactions",
+    "test_reconciliation",
+    "test_heartbeats",
+    "test_leaving",
+    "test_offsets",
+    "test_scenarios",
+)
 MEMBER = "rebalance_lab.protocol_v2.member"
 HUNT = Hunt(
     package=MEMBER,

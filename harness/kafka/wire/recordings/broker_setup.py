@@ -36,7 +36,13 @@ def broker_settings(bootstrap: str, node: int) -> dict[str, Any]:
     future = admin.describe_configs([resource], request_timeout=TIMEOUT_S)[resource]
     entries = result_of(future, f"the settings of node {node}")
     found = {name: entries[name].value for name in SERVED.properties if name in entries}
-    return {name: value if name in SERVED.words else int(value) for name, value in found.items()}
+    return {name: read_setting(name, value) for name, value in found.items()}
+
+
+def read_setting(name: str, value: str) -> Any:
+    if name in SERVED.words:
+        return value
+    return list(SERVED.lists[name].read(value)) if name in SERVED.lists else int(value)
 
 
 def ensure_topics(bootstrap: str, wanted: Mapping[str, int], there: Mapping[str, int], replicas: int) -> None:
