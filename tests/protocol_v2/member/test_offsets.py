@@ -1,4 +1,4 @@
-"""Commits and fetches: what they carry, when they go out, how they end; test_errors.py has the error codes."""
+"""Commits and fetches: what they carry, when they go out, how they end; test_error_reactions.py has the error codes."""
 
 from __future__ import annotations
 
