@@ -1,6 +1,7 @@
 """Run the command line: `rebalance-lab`, and `python -m rebalance_lab`."""
 
 import gc
+import sys
 
 
 def main() -> None:
@@ -14,4 +15,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    # `python -m` searches the current folder first. The command searches it last: no file in it hides a library.
+    sys.path.append(sys.path.pop(0))
     main()

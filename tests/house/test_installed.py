@@ -126,6 +126,13 @@ def test_the_package_is_a_command(python: Path, tmp_path: Path) -> None:
     assert ended.stdout.startswith("rebalance-lab ")
 
 
+def test_the_package_as_a_command_searches_the_current_folder_last(python: Path, project: Path) -> None:
+    (project / "yaml.py").write_text("raise RuntimeError('the project has a module called yaml')\n")
+    command = [str(python), "-m", "rebalance_lab", "simulate", str(SCENARIOS / "rolling_deploy.yaml"), "--strategy"]
+    ended = subprocess.run([*command, "range"], cwd=project, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_importing_the_package_loads_nothing(python: Path, tmp_path: Path) -> None:
     code = "import sys; before = set(sys.modules); import rebalance_lab; print(sorted(set(sys.modules) - before))"
     ended = subprocess.run([str(python), "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -513,8 +513,8 @@ def test_files_that_are_not_there_are_one_line_too(tmp_path: Path) -> None:
 
 def test_assign_and_the_model_start_without_pydantic_and_yaml() -> None:
     code = (
-        "import sys; from rebalance_lab.api import cli; from rebalance_lab.api.commands import assign; "
-        "from rebalance_lab.harness.scenario import model, timeline; "
+        "import sys; from rebalance_lab.api import cli; from rebalance_lab.api.commands import assign_command; "
+        "from rebalance_lab.harness.scenario import model, presence; "
         "print([name for name in ('pydantic', 'yaml') if name in sys.modules])"
     )
     ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -59,7 +59,13 @@ class ClassicClient:
                 protocols=(v1.Protocol(name="range", metadata=metadata),),
             )
         if self.phase == "sync":
-            return v1.SyncGroupRequest(**who, generation_id=self.generation, assignments=self.plan)
+            return v1.SyncGroupRequest(
+                **who,
+                generation_id=self.generation,
+                protocol_type="consumer",
+                protocol_name="range",
+                assignments=self.plan,
+            )
         return v1.HeartbeatRequest(**who, generation_id=self.generation)
 
     def hear(self, response: Any, partitions: int) -> None:

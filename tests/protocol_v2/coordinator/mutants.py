@@ -26,119 +26,129 @@ class Mutant(NamedTuple):
 
 MUTANTS = {
     "a partition is given although somebody holds it": Mutant(
-        "assignment.reconciliation",
+        "coordinator.assignment.reconciliation",
         "if partition not in keep and (partition not in at.partition_epochs or",
         "if partition not in keep and (True or",
     ),
     "the epoch advances before the revocation": Mutant(
-        "state.states",
+        "coordinator.state.states",
         "REVOKE_FIRST = Outcome(MemberState.UNREVOKED_PARTITIONS, False)",
         "REVOKE_FIRST = Outcome(MemberState.UNREVOKED_PARTITIONS, True)",
     ),
     "silence counts as revocation": Mutant(
-        "assignment.reconciliation", "return owned is None or any(", "return owned is not None and any("
+        "coordinator.assignment.reconciliation", "return owned is None or any(", "return owned is not None and any("
     ),
     "a returning partition is not given back": Mutant(
-        "assignment.reconciliation", " or partition in current.revoking)", ")"
+        "coordinator.assignment.reconciliation", " or partition in current.revoking)", ")"
     ),
     "assignment epochs start anew at every step": Mutant(
-        "assignment.reconciliation",
+        "coordinator.assignment.reconciliation",
         "keep = {partition: epoch for partition, epoch in current.assigned.items() if partition in target}",
         "keep = {partition: at.assignment_epoch for partition in current.assigned if partition in target}",
     ),
     "the previous epoch is kept where the epoch stays": Mutant(
-        "assignment.reconciliation",
+        "coordinator.assignment.reconciliation",
         "previous_member_epoch=current.member_epoch,",
         "previous_member_epoch=min(current.member_epoch, epoch - 1),",
     ),
     "an unsubscribed topic stays until the next target": Mutant(
-        "assignment.reconciliation", "if not drop and not wants_nothing:", "if True:"
+        "coordinator.assignment.reconciliation", "if not drop and not wants_nothing:", "if True:"
     ),
     "the previous epoch is accepted without owned partitions": Mutant(
-        "fencing", "if not not_told_yet or owned is None or not all(", "if not not_told_yet or not all("
+        "coordinator.fencing", "if not not_told_yet or owned is None or not all(", "if not not_told_yet or not all("
     ),
     "the previous epoch is accepted whatever is owned": Mutant(
-        "fencing", "or not all(partition in current.assigned for partition in owned)", ""
+        "coordinator.fencing", "or not all(partition in current.assigned for partition in owned)", ""
     ),
-    "an older epoch is accepted": Mutant("fencing", "if epoch < current.member_epoch:", "if False:"),
-    "a newer epoch is accepted": Mutant("fencing", "if epoch > current.member_epoch:", "if False:"),
+    "an older epoch is accepted": Mutant("coordinator.fencing", "if epoch < current.member_epoch:", "if False:"),
+    "a newer epoch is accepted": Mutant("coordinator.fencing", "if epoch > current.member_epoch:", "if False:"),
     "a full group lets strangers in": Mutant(
-        "fencing",
+        "coordinator.fencing",
         "len(group.members) >= config.group_consumer_max_size",
         "len(group.members) > config.group_consumer_max_size",
     ),
     "a live static member can be taken over": Mutant(
-        "static_members", "and not member.current.stepped_out:", "and False:"
+        "coordinator.static_members", "and not member.current.stepped_out:", "and False:"
     ),
-    "stepping out keeps what was being revoked": Mutant("static_members", "revoking=NOTHING, ", ""),
+    "stepping out keeps what was being revoked": Mutant("coordinator.static_members", "revoking=NOTHING, ", ""),
     "stepping out keeps assignment epochs": Mutant(
-        "static_members", "assigned=dict.fromkeys(current.assigned, 0)", "assigned=current.assigned"
+        "coordinator.static_members", "assigned=dict.fromkeys(current.assigned, 0)", "assigned=current.assigned"
     ),
     "a leave does not bump the group epoch": Mutant(
-        "leave", "records.append(bumped(turn, group,", "len(records) and (bumped(turn, group,"
+        "coordinator.leave", "records.append(bumped(turn, group,", "len(records) and (bumped(turn, group,"
     ),
     "the session timer is not restarted": Mutant(
-        "heartbeat",
+        "coordinator.heartbeat",
         "turn.set_timer((SESSION, request.group_id, member_id)",
         "(lambda *_: None)((SESSION, request.group_id, member_id)",
     ),
     "the rebalance timer is not stopped": Mutant(
-        "assignment.progress", "self.turn.cancel_timer((REBALANCE, *key))", "pass"
+        "coordinator.assignment.progress", "self.turn.cancel_timer((REBALANCE, *key))", "pass"
     ),
     "the rebalance timer removes whoever has moved on": Mutant(
-        "leave", "if kind == REBALANCE and member.current.member_epoch != started_at:", "if False:"
+        "coordinator.leave", "if kind == REBALANCE and member.current.member_epoch != started_at:", "if False:"
     ),
     "the assignment interval is not waited for": Mutant(
-        "assignment.target_assignment", "and interval_is_over(turn, group)", ""
+        "coordinator.assignment.target_assignment", "and interval_is_over(turn, group)", ""
     ),
     "the first target waits for the interval": Mutant(
-        "assignment.target_assignment", "or last_ms is None or", "or last_ms is not None and"
+        "coordinator.assignment.target_assignment", "or last_ms is None or", "or last_ms is not None and"
     ),
     "changed topics are not looked at": Mutant(
-        "assignment.subscriptions", "group.deadline = RefreshDeadline(turn.now_ms, group.group_epoch)", "pass"
+        "coordinator.assignment.subscriptions",
+        "group.deadline = RefreshDeadline(turn.now_ms, group.group_epoch)",
+        "pass",
     ),
     "an unresolved expression bumps at once": Mutant(
-        "heartbeat", "step.regex is RegexUpdate.RESOLVED", "step.regex is not RegexUpdate.UNCHANGED"
+        "coordinator.heartbeat", "step.regex is RegexUpdate.RESOLVED", "step.regex is not RegexUpdate.UNCHANGED"
     ),
     "expressions are resolved at every heartbeat": Mutant(
-        "assignment.subscriptions", "turn.now_ms <= last.timestamp + MIN_REFRESH_INTERVAL_MS", "False"
+        "coordinator.assignment.subscriptions", "turn.now_ms <= last.timestamp + MIN_REFRESH_INTERVAL_MS", "False"
     ),
     "a recreated topic is the old one": Mutant(
-        "topics", 'return name if incarnation == 1 else f"{name}#{incarnation}"', "return name"
+        "common.topic_image", 'return name if incarnation == 1 else f"{name}#{incarnation}"', "return name"
     ),
     "a late commit is judged by the member's epoch alone": Mutant(
-        "offsets", "return given is not None and given <= epoch", "return given is not None"
+        "coordinator.offsets", "return given is not None and given <= epoch", "return given is not None"
     ),
     "a commit of the exact epoch needs the partition": Mutant(
-        "offsets", "if epoch == member.current.member_epoch:\n        return Error.NONE\n    topics", "topics"
+        "coordinator.offsets",
+        "if epoch == member.current.member_epoch:\n        return Error.NONE\n    topics",
+        "topics",
     ),
     "a classic member is not woken for free partitions": Mutant(
-        "classic_members.migration", "return not waits_for_others(", "return False and not waits_for_others("
+        "coordinator.classic_members.migration",
+        "return not waits_for_others(",
+        "return False and not waits_for_others(",
     ),
     "any policy downgrades": Mutant(
-        "classic_members.conversion", "return config.group_consumer_migration_policy.downgrades and", "return"
+        "coordinator.classic_members.conversion",
+        "return config.group_consumer_migration_policy.downgrades and",
+        "return",
     ),
     "a downgrade bumps the generation": Mutant(
-        "classic_members.conversion", "generation_id=group.group_epoch,", "generation_id=group.group_epoch + 1,"
+        "coordinator.classic_members.conversion",
+        "generation_id=group.group_epoch,",
+        "generation_id=group.group_epoch + 1,",
     ),
     "the target's time is not stored": Mutant(
-        "state.records",
+        "coordinator.state.records",
         "group.assignment_timestamp = value.assignment_timestamp if value else None",
         "group.assignment_timestamp = group.assignment_timestamp",
     ),
-    "what the log refused stays": Mutant("state.shard", "appends[number].undo(self)", "pass"),
+    "what the log refused stays": Mutant("coordinator.state.shard", "appends[number].undo(self)", "pass"),
     "an answer does not wait for the log": Mutant(
-        "heartbeat",
+        "coordinator.heartbeat",
         "opened.commit(turn, step.records, durable,",
         "durable(turn, Error.NONE) or opened.commit(turn, step.records, lambda *_: None,",
     ),
     "the assignor sees what members hold instead of their targets": Mutant(
-        "assignment.target_assignment",
+        "coordinator.assignment.target_assignment",
         "target = group.targets.get(member_id)\n    if target is None:",
         "target = None\n    if target is None:",
     ),
     "ties inside a slot forget who came first": Mutant(
-        "state.member_order",
+        "coordinator.state.member_order",
         "self._slot(key).append(key)\n\n    def remove",
         "self._slot(key).insert(0, key)\n\n    def remove",
     ),
@@ -150,7 +160,7 @@ class Saboteur(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self.mutant = mutant
 
     def find_spec(self, name: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
-        if name != f"rebalance_lab.protocol_v2.coordinator.{self.mutant.module}":
+        if name != f"rebalance_lab.protocol_v2.{self.mutant.module}":
             return None
         return importlib.machinery.ModuleSpec(name, self, origin=str(source_of(self.mutant)))
 
@@ -161,7 +171,7 @@ class Saboteur(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def source_of(mutant: Mutant) -> Path:
-    return ROOT / "protocol_v2" / "coordinator" / f"{mutant.module.replace('.', '/')}.py"
+    return ROOT / "protocol_v2" / f"{mutant.module.replace('.', '/')}.py"
 
 
 def check_everything() -> None:

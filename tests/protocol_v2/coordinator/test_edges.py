@@ -56,7 +56,9 @@ EVERY_REQUEST: dict[str, v1.Request] = {
     "ConsumerGroupDescribe": ConsumerGroupDescribeRequest(group_ids=("g",)),
     "IncrementalAlterConfigs": IncrementalAlterConfigsRequest(resources=(SETTING,)),
     "JoinGroup": JOIN,
-    "SyncGroup": v1.SyncGroupRequest(group_id="g", member_id="a", generation_id=1, assignments=()),
+    "SyncGroup": v1.SyncGroupRequest(
+        group_id="g", member_id="a", generation_id=1, protocol_type="consumer", protocol_name="range", assignments=()
+    ),
     "Heartbeat": v1.HeartbeatRequest(group_id="g", member_id="a", generation_id=1),
     "LeaveGroup": v1.LeaveGroupRequest(group_id="g", members=(v1.MemberIdentity(member_id="a"),)),
     "OffsetCommit": commit(),

@@ -56,7 +56,14 @@ def test_another_protocol_type_is_refused_in_syncgroup():
     coordinator = mixed()
     ask(coordinator, joined())
     epoch = ask(coordinator, classic()).generation_id
-    sync = v1.SyncGroupRequest(group_id="g", member_id="c", generation_id=epoch, assignments=())
+    sync = v1.SyncGroupRequest(
+        group_id="g",
+        member_id="c",
+        generation_id=epoch,
+        protocol_type="consumer",
+        protocol_name="range",
+        assignments=(),
+    )
     assert codes(ask(coordinator, replace(sync, protocol_type="connect"))) == {Error.INCONSISTENT_GROUP_PROTOCOL}
     assert codes(ask(coordinator, replace(sync, protocol_type="consumer"))) == {Error.NONE}
 
@@ -77,7 +84,7 @@ def test_a_classic_member_is_told_when_the_log_refuses(name):
     who = {"group_id": "g", "member_id": "c", "generation_id": epoch}
     request = {
         "JoinGroup": classic("d"),
-        "SyncGroup": v1.SyncGroupRequest(**who, assignments=()),
+        "SyncGroup": v1.SyncGroupRequest(**who, protocol_type="consumer", protocol_name="range", assignments=()),
         "Heartbeat": v1.HeartbeatRequest(**who),
         "LeaveGroup": v1.LeaveGroupRequest(group_id="g", members=(v1.MemberIdentity(member_id="c"),)),
     }[name]
@@ -115,7 +122,14 @@ def test_a_deleted_topic_is_left_out_of_a_classic_members_assignment():
     kept = (TopicPartitions(topic_name="orders", partitions=(0, 1)),)
     ask(coordinator, ConsumerGroupHeartbeatRequest(group_id="g", member_id="a", member_epoch=2, topic_partitions=kept))
     epoch = ask(coordinator, classic()).generation_id
-    sync = v1.SyncGroupRequest(group_id="g", member_id="c", generation_id=epoch, assignments=())
+    sync = v1.SyncGroupRequest(
+        group_id="g",
+        member_id="c",
+        generation_id=epoch,
+        protocol_type="consumer",
+        protocol_name="range",
+        assignments=(),
+    )
     assert decode_assignment(ask(coordinator, sync).assignment).assigned_partitions == {"orders": (2, 3)}
     coordinator.on_metadata({}, 0)
     assert decode_assignment(ask(coordinator, sync).assignment).assigned_partitions == {}
