@@ -62,8 +62,8 @@ def test_workers_get_this_python_and_this_machine_unless_somebody_says_otherwise
 def test_the_archive_for_executors_can_be_imported_from(tmp_path: Path) -> None:
     archive = archive_of_packages(tmp_path)
     code = (
-        f"from rebalance_lab import {', '.join(ROOMS)}; from rebalance_lab.spark_eval import simulate;"
-        "print(simulate.__file__)"
+        f"from rebalance_lab import {', '.join(ROOMS)}; from rebalance_lab.spark_eval.stages import run_stage;"
+        "print(run_stage.__file__)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env={"PYTHONPATH": str(archive)}

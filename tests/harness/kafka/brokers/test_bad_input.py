@@ -13,6 +13,7 @@ import pytest
 from rebalance_lab.harness.kafka import brokers
 from rebalance_lab.harness.kafka.brokers import BrokerConfig, BrokerError
 from rebalance_lab.harness.kafka.brokers.processes import artifacts
+from tests.paths import ROOT
 
 from . import leftovers
 
@@ -169,10 +170,10 @@ def test_no_docker_engine(monkeypatch, tmp_path):
     assert refusal("testcontainers") == expected
 
 
-@pytest.mark.parametrize("module", ["artifacts", "local_image"])
+@pytest.mark.parametrize("module", ["rebalance_lab.harness.kafka.brokers.processes.artifacts", "tools.local_image"])
 def test_the_commands_end_with_2_and_one_line(module):
-    command = [sys.executable, "-m", f"rebalance_lab.harness.kafka.brokers.{module}", "--kafka-version", "1"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    command = [sys.executable, "-m", module, "--kafka-version", "1"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "unknown Kafka version '1': expected three numbers such as 4.3.1\n"
 

@@ -16,7 +16,7 @@ from rebalance_lab.harness.kafka.wire.members.driver import WireMember
 from rebalance_lab.harness.kafka.wire.members.live_members import Change, Consumer, GroupPlan, enter
 from rebalance_lab.harness.kafka.wire.recordings.broker_setup import ensure_topics
 from rebalance_lab.harness.kafka.wire.served.server import serve
-from tests.api.commands.test_record_command import rebalance_lab
+from tests.harness.kafka.wire.test_record_command import rebalance_lab
 
 pytestmark = pytest.mark.xdist_group("wire")
 PARTITIONS, RECORDS, MEMBERS = 6, 240, 3
