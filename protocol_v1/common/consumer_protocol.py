@@ -1,4 +1,5 @@
-"""ConsumerProtocol: the bytes inside JoinGroup's metadata and SyncGroup's assignment when the type is `consumer`.
+"""Encode and decode ConsumerProtocol: the metadata in JoinGroup and the assignment in SyncGroup for the type
+`consumer`.
 
 Given      a Subscription or Assignment and a version 0-3, or bytes
 Returns    bytes, or the value; MalformedBytes where they end too early, count below zero or are not UTF-8

@@ -1,4 +1,4 @@
-"""What a member is told, and what it wants done beyond timers: the two halves of its conversation with a driver.
+"""Define the events that a member is told and the effects it wants done beyond timers. A driver exchanges both with it.
 
 Told       Poll, PollReturned, CallbackDone, Commit, Subscribe, Unsubscribe, EnforceRebalance, Close   the application
            Responded, Disconnected, MetadataChanged                                                    the network

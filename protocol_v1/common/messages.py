@@ -1,7 +1,7 @@
-"""The requests and responses of the classic protocol, named and fielded as in Kafka's protocol, in snake case.
+"""Define the requests and responses of the classic protocol, with the fields of Kafka's protocol in snake case.
 
-Versions   a field knows from and until which version it is on the wire (`wire(since=..., until=...)`); a message is
-           built with all its fields, and who writes it down leaves out what the version does not have
+Versions   a field knows from and until which version it is on the wire (`wire(since=..., until=...)`). A message is
+           built with all its fields, and the encoder leaves out those that the version does not have
 Header     every request carries what Kafka's header does: version, client, correlation id; a Reply names its request,
            so two equal requests are told apart by their correlation ids
 Reference  Kafka 4.3.1, clients/src/main/resources/common/message

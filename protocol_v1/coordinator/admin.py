@@ -1,7 +1,8 @@
-"""Views and deletions: DescribeGroups, ListGroups, DeleteGroups, OffsetDelete, and offsets that grow old.
+"""Serve DescribeGroups, ListGroups, DeleteGroups and OffsetDelete, and delete offsets that have expired.
 
-Views      show a group once the log knows it: right after MEMBER_ID_REQUIRED created one, it may still be unknown
-Expiry     every offsets.retention.check.interval.ms; an empty group without offsets goes with it, handed-out ids too
+Views      show a group once the log knows it: a group that MEMBER_ID_REQUIRED has just created may still be unknown
+Expiry     every offsets.retention.check.interval.ms; it also deletes an empty group without offsets and the member ids
+           that were handed out in it
 Reference  GroupMetadataManager.describeGroups, GroupCoordinatorShard.cleanupGroupMetadata in Apache Kafka
 """
 

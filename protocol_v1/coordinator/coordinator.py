@@ -1,14 +1,14 @@
-"""The coordinator of classic groups: one partition of __consumer_offsets, as a machine without I/O.
+"""Serve the classic groups of one partition of __consumer_offsets, as a machine without I/O.
 
 Given      requests, timers that fired, appends that finished, topics that changed, transactions that ended; each with
            the time
-Returns    effects, in the order in which they are to be done (effects.py)
+Returns    effects, in the order in which they are to be done (protocol_v1/common/effects.py)
 Contract   a timer that was replaced or cancelled does not fire. Every Append is answered by one on_append, in order.
            What was appended durably, in order, is what `load` of the next coordinator is given
-Waits      answers that depend on a record leave only after its on_append; a driver that has no log of its own uses
-           `at_once`, which takes every append for durable on the spot
+Waits      answers that depend on a record leave only after its on_append. A driver that has no log of its own uses
+           `at_once`, which treats every append as durable at once
 Reference  GroupCoordinatorShard and GroupMetadataManager in Apache Kafka 4.3.1
-Start at   Coordinator.handle; join.py for the way in, rebalance.py for the heart of it
+Start at   Coordinator.handle; then join.py for joining members, and rebalance.py for the rebalance itself
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""OffsetCommit and OffsetFetch: who may commit in which state, and what a fetch shows.
+"""Serve OffsetCommit and OffsetFetch: decide which member may commit in which state, and what a fetch returns.
 
 Commit     first each partition's topic, then the group's rule for all that is left, then each partition's metadata
-Fetch      anybody, in any state; it shows what is durable, and what is stable to those who ask for that
+Fetch      any client may fetch, in any state. It sees durable offsets, or stable ones where the request asks for those
 Reference  ClassicGroup.validateOffsetCommit, OffsetMetadataManager in Apache Kafka
 Start at   offset_commit, offset_fetch
 """

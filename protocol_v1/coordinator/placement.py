@@ -1,4 +1,4 @@
-"""Which partition of __consumer_offsets, and with it which broker, coordinates a group."""
+"""Compute which partition of __consumer_offsets, and with it which broker, coordinates a group."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A rebalance from its first cause to the generation that ends its join phase.
+"""Rebalance a group, from the first cause to the generation that ends the join phase.
 
-prepare      the group turns to PreparingRebalance: parked syncs are sent away, members are given time to rejoin
+prepare      the group becomes PreparingRebalance: parked syncs get an error, and members get time to rejoin
 try_complete the join phase ends early once every member, and every id handed out, has joined
-complete     whoever has not rejoined is dropped, the generation goes up, the parked joins are answered
+complete     members that have not rejoined are dropped, the generation goes up, the parked joins are answered
 
 A group that was empty waits for group.initial.rebalance.delay.ms first, and longer while members keep coming.
 Reference  GroupMetadataManager.prepareRebalance, completeClassicGroupJoin in Apache Kafka

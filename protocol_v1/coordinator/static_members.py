@@ -1,6 +1,6 @@
-"""Static members (KIP-345): a restarted consumer takes over what its instance id holds, under a new member id.
+"""Let a restarted static member (KIP-345) take over what its instance id holds, under a new member id.
 
-Given      a JoinGroup without a member id, with an instance id that somebody holds
+Given      a JoinGroup without a member id, whose instance id a member already holds
 Returns    in the turn's effects: the former holder's parked requests fenced; then either the current generation once
            the takeover is durable, without a rebalance, or the request parked like any other
 Reference  updateStaticMemberThenRebalanceOrCompleteJoin in Apache Kafka; KIP-814 for skip_assignment

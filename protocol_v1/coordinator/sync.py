@@ -1,4 +1,4 @@
-"""SyncGroup: members wait for the leader's assignment, which counts once it is durable.
+"""Serve SyncGroup: members wait for the leader's assignment, which counts once it is durable.
 
 Checks     form, group, identity, generation, protocol (KIP-559) - in this order
 Reference  classicGroupSync in Apache Kafka

@@ -1,4 +1,5 @@
-"""A consumer's settings that a classic member obeys, under Kafka's names and with the Java client 4.3.1's defaults."""
+"""Hold the consumer's settings that a classic member obeys, under Kafka's names, with the Java client 4.3.1's defaults.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The join loop: prepare, JoinGroup, SyncGroup, complete - and again, until no rejoin is needed.
+"""Join the group in a loop: prepare, JoinGroup, SyncGroup, complete, until no rejoin is needed.
 
-Loop       runs inside poll() and never waits there: what is in flight is looked at again when something has come
+Loop       runs inside poll() and never waits there: the next answer continues an exchange that is in flight
 Failures   22, 25, 27 and 79 start over at once; other retriable ones after a back-off; the rest is raised.
            Without a reset in between there is no second prepare, so no callback runs twice
 Complete   runs when poll() finds the finished exchange: revoke (cooperative), own, assign, and rejoin if it revoked

@@ -1,14 +1,15 @@
-"""The consumer's side of the classic protocol: one member as a machine without I/O.
+"""Run one member of the classic protocol, the consumer's side, as a machine without I/O.
 
-Given      what the application, the network and the clock tell it (effects/member.py), each with the time
+Given      what the application, the network and the clock tell the member, each with the time
+           (protocol_v1/common/member_effects.py)
 Returns    effects in the order in which they are to be done: requests, callbacks, timers, exceptions, facts
-Threads    Java's member is two threads, and that shows: callbacks run inside poll(), unsubscribe() and close() only;
-           while the application is busy elsewhere the heartbeats serve the network - except between JoinGroup and its
-           answer, when there are none: that answer waits for the next poll()
+Threads    Java's member is two threads, and the machine keeps that: callbacks run only inside poll(), unsubscribe() and
+           close(). While the application is busy, the heartbeats serve the network. Between JoinGroup and its answer
+           there are no heartbeats, so that answer waits for the next poll()
 Order      commit, onPartitionsRevoked or onPartitionsLost, JoinGroup, SyncGroup, onPartitionsAssigned; the cooperative
            protocol revokes after SyncGroup instead, and then joins once more
 Reference  ConsumerCoordinator and AbstractCoordinator in Apache Kafka 4.3.1
-Start at   Member.handle, poll_pass; then member_join.py for the heart of it
+Start at   Member.handle, poll_pass; then join.py for the join loop
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All that a member remembers, and MemberTurn: one event's work on it.
+"""Hold all that a member remembers, and define MemberTurn: one event's work on that memory.
 
 Memory     generation, subscription, ownership, deadlines and what is in flight; `member.py` says who changes what
 Turn       collects effects; every change of state, reset, send, callback and exception goes through its methods

@@ -1,4 +1,4 @@
-"""Answers about offsets: commits that were sent, blocking commits, and where newly assigned partitions go on.
+"""Handle answers about offsets: commits that were sent, blocking commits, and positions of newly assigned partitions.
 
 Blocking   commitSync and the commit of close(): tried again on retriable errors until the time is up
 Fetch      owned partitions without a position are looked up; the answer counts only for what is still owned

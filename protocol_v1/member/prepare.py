@@ -1,7 +1,7 @@
-"""Before JoinGroup, once per rebalance: commit, then let go of what must not be held while the group rebalances.
+"""Prepare a rebalance once, before JoinGroup: commit, then give up partitions that must not be held while it lasts.
 
 Commit     the outcome is awaited (or the rebalance timeout), so that the next owner starts where this one stopped
-Lost       without a generation the coordinator has forgotten us: somebody else may own everything already
+Lost       without a generation the coordinator has forgotten the member: other members may own its partitions already
 Eager      everything is revoked, and onPartitionsRevoked is called even with nothing to revoke
 Coop.      only partitions of topics that left the subscription are revoked; the rest is kept and consumed
 Reference  ConsumerCoordinator.onJoinPrepare in Apache Kafka 4.3.1

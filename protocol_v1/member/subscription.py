@@ -1,4 +1,4 @@
-"""What a member subscribes to, the metadata it has seen, and whether either calls for a rejoin.
+"""Track a member's subscription and the metadata it has seen, and decide whether either calls for a rejoin.
 
 Leader     watches the topics of the whole group: only it notices new partitions, by comparing what it assigned from
            (`assigned_from`) with what it sees now (`snapshot`)

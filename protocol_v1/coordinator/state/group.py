@@ -1,6 +1,6 @@
-"""A classic group: its members, generation, leader and protocol, and the counters that keep every message cheap.
+"""Hold a classic group: its members, generation, leader and protocol, and the counters that keep every message cheap.
 
-Given      calls from the rules in rebalance.py, join.py, sync.py and their neighbours; it decides nothing by itself
+Given      calls from the rules in ../rebalance.py, ../join.py, ../sync.py and the files beside them; it decides nothing
 Invariant  awaiting_join is the number of parked joins; supported counts each name over all members; static maps every
            instance id to its one holder; a leader is set exactly while there are members
 Cost       what a heartbeat, a join, a sync or a leave touches is constant, or logarithmic for the member order; only

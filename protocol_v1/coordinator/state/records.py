@@ -1,4 +1,4 @@
-"""What a coordinator writes to __consumer_offsets, and how a group comes back from it.
+"""Define what a coordinator writes to __consumer_offsets, and rebuild groups from those records.
 
 Written    a group's birth by JoinGroup, the leader's assignment, a static takeover in Stable, the last member's end;
            and every committed offset. Not written: joins, leaves, handed-out ids, generations without an assignment

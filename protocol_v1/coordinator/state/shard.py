@@ -1,7 +1,7 @@
-"""A coordinator's memory, and Turn: the work that one event causes.
+"""Hold a coordinator's memory, and define Turn: the work that one event causes.
 
-Every rule of this package is a function of a Turn. It reads and changes the shard's groups, and what has to happen
-outside is written down in the turn's effects, which the coordinator hands back; nothing is performed here.
+Every rule of this package is a function of a Turn. It reads and changes the shard's groups. What has to happen
+outside goes into the turn's effects, which the coordinator returns; nothing is performed here.
 
 Durable     a turn may append records and name what follows once they are durable (`append`), or wait for all that was
             appended before (`when_durable`). With nothing outstanding the latter runs at once
