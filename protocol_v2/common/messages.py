@@ -1,4 +1,4 @@
-"""The requests and responses of the consumer group protocol (KIP-848), fielded as in Kafka's protocol, in snake case.
+"""Define the requests and responses of the consumer group protocol (KIP-848), with Kafka's fields in snake case.
 
 Topics     Kafka names topics by id here; the lab keeps names (`topic_name`). A member can only own what it was given,
            so a name that was deleted and created again means the incarnation that the member holds

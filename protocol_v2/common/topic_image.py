@@ -1,4 +1,4 @@
-"""The topics that a coordinator knows of: one immutable image at a time, and what changed from one to the next.
+"""Hold the topics that a coordinator knows as one immutable image, and find what changed between two images.
 
 Topic id   names an incarnation: `orders`, and `orders#2` once it was deleted and created again (a driver that has real
            ids gives them, and then they follow the `#`). Partitions are held under the id, so that what belonged to the

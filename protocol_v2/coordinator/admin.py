@@ -1,8 +1,8 @@
-"""Views, deletions and settings: ConsumerGroupDescribe, ListGroups, DeleteGroups, OffsetDelete, and a group's settings.
+"""Serve ConsumerGroupDescribe, ListGroups, DeleteGroups, OffsetDelete, and changes of a group's own settings.
 
 Both sides  a request that names groups of both protocols is answered by both coordinators; `Shard.rewrites` joins the
             answers
-Expiry      offsets of topics that nobody subscribes to, and empty groups that hold none
+Expiry      deletes offsets of topics that no member subscribes to, and empty groups that hold no offsets
 Reference   GroupMetadataManager.consumerGroupDescribe, GroupCoordinatorShard in Apache Kafka
 """
 

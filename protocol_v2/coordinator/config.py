@@ -1,6 +1,6 @@
-"""A broker's settings that a coordinator of consumer groups obeys, under Kafka's names and with Kafka 4.3.1's defaults.
+"""Hold the broker's settings that a coordinator of consumer groups obeys, with Kafka 4.3.1's names and defaults.
 
-A group may have three of them of its own (`GROUP_SETTINGS`), set while it lives; they count from the next timer, answer
+A group may override three of them (`GROUP_SETTINGS`) while it lives. The override counts from the next timer, answer
 or computation on.
 """
 

@@ -1,12 +1,13 @@
-"""The coordinator of consumer groups: one partition of __consumer_offsets, as a machine without I/O.
+"""Serve the consumer groups of one partition of __consumer_offsets, as a machine without I/O.
 
 Given      requests, timers that fired, appends that finished, topics that changed; each with the time
-Returns    effects, in the order in which they are to be done (protocol_v1/effects.py)
+Returns    effects, in the order in which they are to be done (protocol_v1/common/effects.py)
 Contract   a timer that was replaced or cancelled does not fire. Every Append is answered by one on_append, in order.
            What was appended durably, in order, is what `load` of the next coordinator is given
-Alone      it serves consumer groups; next to a classic coordinator (classic_side.py) both kinds and their conversions
+Alone      it serves consumer groups; next to a classic coordinator (classic_members/classic_side.py) it serves both
+           kinds and their conversions
 Reference  KIP-848; GroupCoordinatorShard and GroupMetadataManager in Apache Kafka 4.3.1
-Start at   Coordinator.handle; heartbeat.py for the way in, reconciliation.py for the heart of it
+Start at   Coordinator.handle; then heartbeat.py for requests, and assignment/reconciliation.py for a member's steps
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who may speak: the form of a heartbeat, the member behind it, and the epoch it claims.
+"""Check the form of a heartbeat, the member that sends it, and the epoch that it claims.
 
 Given      a request and the group as it is
 Returns    nothing, or raises Refused with the error that the client is told; a refused request changes nothing

@@ -1,8 +1,9 @@
-"""ConsumerGroupHeartbeat: join, stay, acknowledge, leave.
+"""Serve ConsumerGroupHeartbeat: a member joins, stays, acknowledges or leaves.
 
-Given      a heartbeat; its epoch says what it is (0 join, -1 leave, -2 step out, else the member's own)
+Given      a heartbeat; its epoch says what the member does (0 join, -1 leave, -2 step out, else stay)
 Returns    in the turn's effects: records, timers and an answer; a refused heartbeat changes nothing, no timer either
-Order      form, group, room, member, fencing - in this order, which decides the error code; then progress.py
+Order      form, group, room, member, fencing - in this order, which decides the error code; then
+           assignment/progress.py
 Reference  consumerGroupHeartbeat, consumerGroupLeave in Apache Kafka
 Start at   consumer_group_heartbeat
 """

@@ -1,7 +1,8 @@
-"""OffsetCommit and OffsetFetch of consumer groups: who may commit with which epoch.
+"""Serve OffsetCommit and OffsetFetch of consumer groups: decide which member may commit with which epoch.
 
-Commit     with the member's epoch anything; with an older one only partitions that it holds or is giving up and was
-           given by then, and one that is not spoils the whole request; with a newer one nothing
+Commit     with its own epoch a member may commit any partition. With an older epoch it may commit only partitions that
+           it holds or is giving up, and that it was given by that epoch; any other partition fails the whole request.
+           With a newer epoch it may commit nothing
 Fetch      with the member's epoch exactly
 Session    no commit keeps a member alive here, not even a classic one
 Reference  ConsumerGroup.validateOffsetCommit and validateOffsetFetch, OffsetMetadataManager in Apache Kafka

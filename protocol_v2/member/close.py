@@ -1,7 +1,7 @@
-"""close(): commit, then the callback, then the leave - all on the application's thread, and at most for so long.
+"""Close a member on the application's thread within a time limit: commit, then the callback, then the leave.
 
-Callback   onPartitionsRevoked wherever the member ever had an epoch, even if it was fenced since; else onPartitionsLost
-Background heartbeats go on until the leave; the coordinator is not looked for any more once the commit is over
+Callback   onPartitionsRevoked if the member ever had an epoch, even if it was fenced since; else onPartitionsLost
+Background heartbeats go on until the leave; the member stops looking for the coordinator once the commit is over
 Reference  AsyncKafkaConsumer.close in Apache Kafka 4.3.1
 Start at   close
 """

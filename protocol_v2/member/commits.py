@@ -1,10 +1,10 @@
-"""Commits: who starts them, what they carry, and how each of them ends.
+"""Start commits, send them with the member's epoch, and end each of them exactly once.
 
 Epoch      a commit carries the epoch of the moment it is sent, so one that is sent again carries the new one
 Blocking   commitSync and the commit of close(): again on retriable errors until the time is up
-Prepare    before a reconciliation: likewise, and on STALE_MEMBER_EPOCH too while the member has an epoch; each time
-           with the newest positions. Its failure stops nothing
-Once       commitAsync and the auto-commit of the interval
+Prepare    the commit before a reconciliation is tried again likewise, and on STALE_MEMBER_EPOCH too while the member has
+           an epoch; each time with the newest positions. Its failure stops nothing
+Once       commitAsync and the auto-commit of the interval are sent once
 Ends       every commit ends exactly once, with a Committed
 Reference  CommitRequestManager in Apache Kafka 4.3.1
 Start at   commit, on_offset_commit

@@ -1,4 +1,4 @@
-"""A consumer's settings that a KIP-848 member obeys, under Kafka's names and with the Java client 4.3.1's defaults.
+"""Hold the consumer's settings that a KIP-848 member obeys, with the Java client 4.3.1's names and defaults.
 
 Session and heartbeat interval are not among them: the broker decides both, and tells the interval in every answer.
 """

@@ -1,7 +1,7 @@
-"""A member and its coordinator: finding it, losing it, and what is in flight when it is lost.
+"""Find a member's coordinator, lose it, and fail the requests in flight when it is lost.
 
 Lookup     goes on in the background whenever no coordinator is known, until the member is being closed
-Loss       what was in flight fails, each request in its own way. The coordinator may have done what was asked, or not
+Loss       requests in flight fail, each in its own way. The coordinator may have done what was asked, or not
 Reference  CoordinatorRequestManager and NetworkClientDelegate in Apache Kafka 4.3.1
 Start at   look_up, connection_lost
 """

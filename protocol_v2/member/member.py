@@ -1,15 +1,15 @@
-"""The consumer's side of KIP-848: one member as a machine without I/O.
+"""Run one member of KIP-848, the consumer's side, as a machine without I/O.
 
-Given      what the application, the network and the clock tell it, each with the time
+Given      what the application, the network and the clock tell the member, each with the time
            (protocol_v1/common/member_effects.py)
 Returns    effects in the order in which they are to be done: requests, callbacks, timers, exceptions, facts
-Threads    Java's consumer is two threads, and that shows: heartbeats, lookups and answers are served in the background
-           whatever the application does; callbacks run inside poll(), unsubscribe() and close() only
+Threads    Java's consumer is two threads, and the machine keeps that: the background serves heartbeats, lookups and
+           answers whatever the application does. Callbacks run inside poll(), unsubscribe() and close() only
 Order      heartbeat, commit, onPartitionsRevoked, onPartitionsAssigned, heartbeat that acknowledges
 Member id  made by the client (KIP-1082) and given by the caller; it stays the same for the life of the process
 Simpler    poll() has no time-out of its own here: while it is open, everything that a pass through it does is done
 Reference  AsyncKafkaConsumer, ConsumerNetworkThread and the request managers in Apache Kafka 4.3.1
-Start at   Member.handle, settle; then member_reconciliation.py for the heart of it
+Start at   Member.handle, settle; then reconciliation.py for the way to a new assignment
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Into the group and out of it: joining, fenced, failed, left for want of a poll, unsubscribed.
+"""Take a member into its group and out of it: join, fence, fail, leave, unsubscribe, and expire without a poll.
 
-Lost       what a member that is out still owns is called lost inside the application's next poll(), and only then may
+Lost       a member that is out reports what it still owns as lost inside the application's next poll(). Only then may
            it join again: two members must not believe that they own one partition
-Leaving    unsubscribe() runs its callback first, then the leave goes out; close() has run it already (member_close.py)
+Leaving    unsubscribe() runs its callback first, then the leave goes out; close() has run it already (close.py)
 Static     members step out (-2) and their partitions wait for them, unless they are closed with LEAVE_GROUP (KIP-1092)
 Reference  AbstractMembershipManager and ConsumerMembershipManager in Apache Kafka 4.3.1
 Start at   join, fence, leave_group

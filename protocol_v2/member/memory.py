@@ -1,8 +1,8 @@
-"""All that a KIP-848 member remembers, and MemberTurn: one event's work on it.
+"""Hold all that a KIP-848 member remembers, and define MemberTurn: one event's work on that memory.
 
 Memory     epoch, assignments, subscription, deadlines and what is in flight; `member.py` says who changes what
-Life       a number that grows whenever the member starts anew or leaves: an answer to what an earlier life asked, and a
-           reconciliation that an earlier life began, mean nothing any more
+Life       a number that grows whenever the member starts anew or leaves. Answers to requests of an earlier life, and
+           reconciliations that an earlier life began, no longer count
 Turn       collects effects; every change of state, epoch and ownership, every send and exception goes through it
 Start at   MemberMemory, MemberTurn
 """

@@ -1,4 +1,4 @@
-"""What a KIP-848 member subscribes to, and the topics it has seen in metadata.
+"""Hold what a KIP-848 member subscribes to, and the topics that it has seen in metadata.
 
 Names      as they were given, or those that match a pattern; the coordinator is told the names
 Pattern    java.util.regex, matched here: against whole names, at subscribe() and whenever poll() finds new metadata

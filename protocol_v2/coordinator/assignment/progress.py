@@ -1,6 +1,6 @@
-"""What a heartbeat and a JoinGroup have in common: store the member, look at the topics, renew the target, reconcile.
+"""Run the steps that a heartbeat and a JoinGroup share: store the member, look at topics, renew the target, reconcile.
 
-Given      a Step: the group, the member as it was and as it wants to be, and what it says it owns
+Given      a Step: the group, the member before and after the request, and what the member says it owns
 Returns    records, in Kafka's order, and the member's new CurrentAssignment; only this member moves
 Bump       at most one per request, however many reasons there are
 Reference  consumerGroupHeartbeat, classicGroupJoinToConsumerGroup in Apache Kafka

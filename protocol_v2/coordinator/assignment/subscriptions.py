@@ -1,8 +1,8 @@
-"""What members subscribe to: names, regular expressions, and topics that come and go.
+"""Track what members subscribe to: names, regular expressions, and topics that come and go.
 
 Names      a set; a topic that does not exist may be named and simply has no partitions yet
 Expression resolved apart from heartbeats, all of a group at once, at most every ten seconds; until then it matches
-           nothing. A timer stands for the broker's background task: it looks at the topics as they were when it began
+           nothing. A timer stands for the broker's background task, which sees the topics as they were when it began
 Topics     a change of the topics that a group subscribes to is noticed by its next heartbeat, which compares a hash
 Reference  maybeUpdateRegularExpressions, handleRegularExpressionsResult, updateSubscriptionMetadata in Apache Kafka
 Start at   update_regex, refreshed

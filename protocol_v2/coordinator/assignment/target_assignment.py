@@ -1,9 +1,9 @@
-"""From a group epoch to a target assignment, through an assignor.
+"""Compute a target assignment for a group epoch, through an assignor.
 
 Given      the group, the member whose request is being served as it will be, and the topics
 Returns    records for every target that changes and for the new assignment epoch, and that member's own target
-When       the group epoch is ahead of the assignment epoch and the assignment interval is over; nothing is scheduled
-           for its end, the next heartbeat of anybody computes
+When       the group epoch is ahead of the assignment epoch and the assignment interval is over. Nothing is scheduled
+           for the interval's end: the next heartbeat of any member computes the target
 Cost       the assignor's, plus one look at every member; shares that stay are recognised without a look inside
 Reference  TargetAssignmentBuilder, maybeUpdateTargetAssignment in Apache Kafka
 Start at   is_due, next_target

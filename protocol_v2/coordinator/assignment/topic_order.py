@@ -1,10 +1,11 @@
-"""In which order a broker walks the topics of a member's target: uniform lets who has too much keep what comes first.
+"""Order the topics of a member's target as a broker does: uniform lets a member with too much keep the first ones.
 
 Given      an assignor call: the group that it sees, then its answer, and for a heterogeneous group what it moved
 Returns    a member's topics in the order of the record that Kafka writes; None where any order will do
-History    a target is a HashMap by topic id. Ids in one bucket are walked in the order in which they got there, which
-           goes back to the target before; all others are walked by bucket, whatever their history
-Cost       a look at who has several topics; more for those with two in one bucket, which few topics hardly ever are
+History    a target is a HashMap by topic id. Java walks the ids in one bucket in the order in which they got there,
+           which goes back to the previous target. It walks all other ids by bucket, whatever their history
+Cost       a look at the members that have several topics, and more for members with two topics in one bucket. With few
+           topics that hardly ever happens
 Reference  deepCopyAssignment, both uniform builders, RangeAssignor and Assignment.fromRecord in Apache Kafka
 Start at   TopicOrders.of
 """

@@ -1,8 +1,9 @@
-"""What the consumer protocol's coordinator needs of the classic one: handed in, never imported.
+"""Declare what the consumer protocol's coordinator needs of the classic coordinator, which is handed in, never
+imported.
 
-One group id is one group, of either protocol, and one log holds both. So that this package stands by itself, what it
-asks of classic groups is written down here; a driver that serves both protocols hands in an adapter over protocol_v1
-(harness/hosts/dual_coordinator.py), and one that does not gets NoClassicGroups.
+One group id is one group, of either protocol, and one log holds both. This package stands by itself, so this module
+declares what it asks of classic groups. A driver that serves both protocols hands in an adapter over protocol_v1
+(harness/hosts/dual_coordinator.py). Any other driver gets NoClassicGroups.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Groups that change their protocol: upgrades, downgrades, and empty groups that simply become the other kind.
+"""Convert groups between the protocols: upgrades, downgrades, and empty groups that become the other kind.
 
-Upgrade    a consumer joins a classic group: its members become members, at the classic generation as their epoch
-Downgrade  the last member that speaks the consumer protocol goes: the group becomes classic again, with the group epoch
-           as its generation and the targets as assignments
+Upgrade    a KIP-848 consumer joins a classic group: the classic members become members of a consumer group, with the
+           classic generation as their epoch
+Downgrade  the last member that speaks the consumer protocol leaves: the group becomes classic again, with the group
+           epoch as its generation and the targets as assignments
 Policy     group.consumer.migration.policy allows either, both or none; groups without members convert in any case
 Reference  convertToConsumerGroup, convertToClassicGroup, validateOnlineUpgrade in Apache Kafka
 Start at   open_group, downgrade

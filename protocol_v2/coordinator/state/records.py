@@ -1,8 +1,8 @@
-"""What a coordinator appends for consumer groups, and how a group comes back from it.
+"""Define what a coordinator appends for consumer groups, and rebuild a group from those records.
 
 Record     a key and a value, or None for a tombstone; the names are Kafka's
 apply      the one place where a group changes; `replay` is that loop
-stored     what is stored under a record's key now, as a record: applying it later takes the first one back
+stored     what is stored under a record's key now, as a record; applying it later takes the new record back
 Invariant  replay(records) gives the group that wrote them, also after the log has been compacted
 Reference  GroupCoordinatorRecordHelpers, GroupMetadataManager.replay in Apache Kafka
 Start at   apply

@@ -1,4 +1,4 @@
-"""A coordinator's memory, and Turn: the work that one event causes.
+"""Hold a coordinator's memory, and define Turn: the work that one event causes.
 
 Decide     a rule reads the shard and lists records; Turn.commit applies them and appends them. Nothing else changes a
            group, so what the log holds is what a failed-over coordinator will know

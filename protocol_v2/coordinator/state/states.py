@@ -1,10 +1,11 @@
-"""The states of a consumer group and of its members, each as a table.
+"""List the states of a consumer group and of its members, each as a table.
 
 Group     its state is not stored: it follows from members, epochs and how many members have arrived (group_state).
           MOVES lists what each event can make of each state, and the random runs of the tests hold every move to it
-Member    ACTIONS says which step a heartbeat takes (reconciliation.py has the steps), NEXT what that step leads to
+Member    ACTIONS says which step a heartbeat takes (../assignment/reconciliation.py has the steps), NEXT what that step
+          leads to
 Reference ConsumerGroup.maybeUpdateGroupState, CurrentAssignmentBuilder in Apache Kafka
-Start at  group_state, ACTIONS and NEXT; tools/state_diagrams.py prints STATES.md from them
+Start at  group_state, ACTIONS and NEXT; tools/state_diagrams.py prints ../STATES.md from them
 """
 
 from __future__ import annotations

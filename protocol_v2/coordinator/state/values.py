@@ -1,8 +1,8 @@
-"""What is stored about a member, as values: exactly what the records of the log hold.
+"""Define what is stored about a member, as values: exactly what the records of the log hold.
 
-MemberMetadata     who it is and what it wants
+MemberMetadata     the member's identity, subscription and settings
 CurrentAssignment  its epochs and state, what it has been given and what it is giving up
-Target             what it is meant to have
+Target             the partitions that the last target assignment gives it
 ResolvedRegex      the topics that a regular expression matched when it was last looked at
 """
 
