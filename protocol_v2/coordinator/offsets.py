@@ -1,8 +1,8 @@
 """Serve OffsetCommit and OffsetFetch of consumer groups: decide which member may commit with which epoch.
 
 Commit     with its own epoch a member may commit any partition. With an older epoch it may commit only partitions that
-           it holds or is giving up, and that it was given by that epoch; any other partition fails the whole request.
-           With a newer epoch it may commit nothing
+           it holds or is giving up, and that it was given by that epoch. Any other partition fails the whole request.
+           With a newer epoch a member may commit nothing
 Fetch      with the member's epoch exactly
 Session    no commit keeps a member alive here, not even a classic one
 Reference  ConsumerGroup.validateOffsetCommit and validateOffsetFetch, OffsetMetadataManager in Apache Kafka

@@ -2,8 +2,8 @@
 
 Epoch      a commit carries the epoch of the moment it is sent, so one that is sent again carries the new one
 Blocking   commitSync and the commit of close(): again on retriable errors until the time is up
-Prepare    the commit before a reconciliation is tried again likewise, and on STALE_MEMBER_EPOCH too while the member has
-           an epoch; each time with the newest positions. Its failure stops nothing
+Prepare    the commit before a reconciliation is tried again likewise, with the newest positions each time. While the
+           member has an epoch it is tried again on STALE_MEMBER_EPOCH too. Its failure stops nothing
 Once       commitAsync and the auto-commit of the interval are sent once
 Ends       every commit ends exactly once, with a Committed
 Reference  CommitRequestManager in Apache Kafka 4.3.1

@@ -2,8 +2,8 @@
 
 Given      the member, its target, the partitions that members hold, and what this member says it owns
 Returns    its next CurrentAssignment, which may be the one it has; storing and sending it is the caller's part
-States     STABLE, UNREVOKED_PARTITIONS, UNRELEASED_PARTITIONS (tables in ../state/states.py). The member's epoch reaches
-           the assignment epoch only when nothing is left to revoke
+States     STABLE, UNREVOKED_PARTITIONS, UNRELEASED_PARTITIONS (tables in ../state/states.py). The member's epoch
+           reaches the assignment epoch only when nothing is left to revoke
 Invariant  a partition is given only if no other member holds it, or the member itself was about to give it up
 Reference  KIP-848, and CurrentAssignmentBuilder in Apache Kafka
 Start at   next_assignment

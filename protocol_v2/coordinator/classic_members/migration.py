@@ -1,10 +1,10 @@
 """Serve classic members inside a consumer group: translate their JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
 
-JoinGroup  is their only heartbeat that moves anything: it carries subscription and owned partitions in its bytes, and
-           each phase (give up, then receive) costs one JoinGroup and one SyncGroup
+JoinGroup  is their only heartbeat that moves anything: it carries subscription and owned partitions in its bytes.
+           Each phase (give up, then receive) costs one JoinGroup and one SyncGroup
 Generation is the member's epoch; it may be behind the group's, and no member leads
-Woken      by an answer REBALANCE_IN_PROGRESS when a member is behind the assignment epoch, has partitions to give up, or
-           waits for partitions that are free now. The member then has the rebalance timeout to join
+Woken      by an answer REBALANCE_IN_PROGRESS when a member is behind the assignment epoch, has partitions to give up,
+           or waits for free partitions. The member then has the rebalance timeout to join
 Reference  classicGroupJoinToConsumerGroup, classicGroupSyncToConsumerGroup, classicGroupHeartbeatToConsumerGroup
 Start at   join_group
 """

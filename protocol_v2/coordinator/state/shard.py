@@ -2,9 +2,9 @@
 
 Decide     a rule reads the shard and lists records; Turn.commit applies them and appends them. Nothing else changes a
            group, so what the log holds is what a failed-over coordinator will know
-Durable    the answer leaves once the records are durable. If the log refuses them, they are taken back by applying what
-           they replaced, in reverse, and everything appended after them goes the same way. Timers do not come back.
-           A time-out is no refusal: the records may become durable yet, so they stay
+Durable    the answer leaves once the records are durable. If the log refuses them, the turn applies what they replaced,
+           in reverse, and takes back everything that was appended after them. Timers do not come back.
+           A time-out is no refusal: the records may still become durable, so they stay
 Start at   Turn.commit
 """
 
