@@ -1,4 +1,4 @@
-"""What an assignor raises, and how an error of a stranger's code is worded."""
+"""Define what an assignor raises, and word the errors of custom code."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Why each partition went where it went, in words.
+"""Explain in words why each partition went to its member.
 
 Given      an assignor's name, the group it saw and what it answered
 Returns    one Reason a partition, in order of topic and partition
-Honest     told from facts of the answer that anybody can check (who owned it, who subscribes, how much each member
-           has), with the rule of the assignor beside them; not a log of the algorithm
+Honest     a Reason rests on facts of the answer that a reader can check: the previous owner, the subscribers, how much
+           each member has. The assignor's rule stands beside them; a Reason is not a log of the algorithm
 """
 
 from __future__ import annotations

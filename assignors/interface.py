@@ -1,9 +1,9 @@
-"""What an assignor is: a name and one method. Custom classes need to import nothing to be one.
+"""Define an assignor: a name and one method. A custom class needs to import nothing to be one.
 
 Given      a Group
 Returns    member id -> topic -> partitions; ours answer with an Assignment, any mapping will do
-Reference  ConsumerPartitionAssignor in Apache Kafka, whose names the optional hooks carry; where Java has one object of
-           partitions and user data on the way out, here the bytes are asked for
+Reference  ConsumerPartitionAssignor in Apache Kafka, whose names the optional hooks carry. Java returns one object with
+           partitions and user data; here a hook is asked for the bytes
 """
 
 from __future__ import annotations

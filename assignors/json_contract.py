@@ -1,4 +1,4 @@
-"""The JSON contract: a group and a strategy in, an assignment out; the same on the command line and over HTTP.
+"""Read the JSON contract: a group and a strategy in, an assignment out, the same on the command line and over HTTP.
 
 Given      text or decoded JSON from outside
 Returns    model values, or ContractError with the path of the first bad field and one line on what is wrong

@@ -1,4 +1,4 @@
-"""What an assignor is given and what it answers: topics, members, a group, an assignment.
+"""Define what an assignor is given and what it answers: topics, members, a group, an assignment.
 
 Given      topics with partition counts, members with subscriptions and what they own
 Returns    nothing by itself; these are values, frozen, compared and printed by what they hold

@@ -1,8 +1,8 @@
-"""The exact optimum: the best balance the subscriptions allow, then the fewest moves, then the most rack matches.
+"""Compute the exact optimum: the best balance that the subscriptions allow, then the fewest moves, then rack matches.
 
 Given      a group
-Returns    Optimum: counts, moves and rack matches nobody can beat in that order, and an assignment that has them;
-           beyond `exact_up_to` partitions only bounds, and `exact` says so
+Returns    Optimum: the best counts, then the fewest moves, then the most rack matches, and an assignment that has them.
+           Beyond `exact_up_to` partitions it has only bounds, and `exact` says so
 Balance    the smallest sum of squared counts. Every such balance has the same counts in sorted order and is the best
            by any other fair measure too (smallest maximum, then smallest second, ...).
 Method     1. balance alone: start from water-filling, then send units along alternating paths from a heavier member

@@ -1,9 +1,9 @@
-"""How good an assignment is, as one flat row: balance, moves, racks, load, and the gap to the optimum.
+"""Measure how good an assignment is, as one flat row: balance, moves, racks, load, and the gap to the optimum.
 
-Given      a group, what was answered for it (ours or any mapping), and the optimum where somebody computed it
+Given      a group, the answer for it (an Assignment or any mapping), and the optimum where it was computed
 Returns    Quality; a field that does not apply to this group is None
 Cost       linear in members and partitions, over the compact form; networkx is never imported from here
-Start at   quality; optimal.py and load_aware.py share previous_owners, known_loads and subscription_classes
+Start at   quality; optimal.py and classic/load_aware.py share previous_owners, known_loads and subscription_classes
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Strategies: a protocol and an assignor by name, such as `classic/sticky` or `consumer/uniform+static`.
+"""Find a protocol and an assignor by name, such as `classic/sticky` or `consumer/uniform+static`.
 
-Given      the text a person wrote
-Returns    a Strategy, and from it the assignor; an assignor's module is imported only when it is asked for, so that
-           a command starts without the nine it does not use
+Given      the text that a user wrote
+Returns    a Strategy, and from it the assignor. An assignor's module is imported only when it is asked for, so that a
+           command starts without the nine that it does not use
 Start at   parse_strategy, load_assignor
 """
 

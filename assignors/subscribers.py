@@ -1,4 +1,4 @@
-"""Who subscribes to which topic, and in which order range and round robin serve members.
+"""List each topic's subscribers, in the order in which range and round robin serve members.
 
 Given      the members of a group
 Returns    member ids in serving order; per topic the positions of its subscribers in that order

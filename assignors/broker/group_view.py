@@ -1,4 +1,4 @@
-"""What both server-side assignors (KIP-848) read from a group: topic ids, subscription type, current assignments.
+"""Read from a group what both server-side assignors (KIP-848) need: topic ids, subscription type, current assignments.
 
 Given      a Group; a member's `owned` is its current target assignment
 Returns    the views that org.apache.kafka.coordinator.group.modern builds for its assignors

@@ -1,10 +1,11 @@
-"""uniform, where all members subscribe alike: everybody keeps what it has up to its quota, the rest is dealt in chunks.
+"""Assign as the broker's uniform does where all members subscribe alike: each keeps what it has up to its quota.
 
 Given      a Group; `owned` is each member's current target assignment
-Returns    an Assignment in which member totals differ by at most one; racks are not looked at
-Cost       grows with members and with what changes: a share that stays is handed on as the object it was, and free
-           partitions are found from who left when all shares come from one complete assignment
-Reference  UniformHomogeneousAssignmentBuilder in Apache Kafka; different subscriptions: server_uniform_mixed.py
+Returns    an Assignment in which member totals differ by at most one; the rest is dealt in chunks, and racks do not
+           count
+Cost       grows with members and with what changes: a share that stays is handed on as the same object. When all
+           shares come from one complete assignment, free partitions are those of the members that left
+Reference  UniformHomogeneousAssignmentBuilder in Apache Kafka; different subscriptions: uniform_mixed.py
 Start at   UniformAssignor.assign
 """
 

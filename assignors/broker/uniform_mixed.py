@@ -1,4 +1,4 @@
-"""uniform, where subscriptions differ: free partitions go to the lightest subscribers, then topic by topic is levelled.
+"""Assign as the broker's uniform does where subscriptions differ: fill the lightest subscribers, then level each topic.
 
 Given      a Group and its members in the order in which the broker numbers them
 Returns    an Assignment; within each topic no owner is heavier by two than the lightest subscriber, unless sixteen

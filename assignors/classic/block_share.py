@@ -1,4 +1,4 @@
-"""A share that is the same block of partitions in several topics, kept as that: what range gives.
+"""Represent a share that is the same block of partitions in several topics, which is what range gives.
 
 Compact    three values instead of one int a partition: an answer of range costs by members, not by partitions
 Order      ascending, if the topics' starts are

@@ -1,8 +1,8 @@
-"""Kafka's cooperative-sticky: the sticky assignment, less what another member still holds.
+"""Assign as Kafka's cooperative-sticky does: the sticky assignment without what another member still holds.
 
 Given      a group whose members keep consuming while they rebalance, so that `owned` is what they hold right now
-Returns    an assignment in which a partition that changes hands is in nobody's share: its holder sees that it is gone,
-           revokes it and rejoins, and the next assignment gives it to its new member
+Returns    an assignment in which a partition that changes hands is in no member's share. Its holder sees that it is
+           gone, revokes it and rejoins; the next assignment gives it to its new member
 Reference  CooperativeStickyAssignor of Apache Kafka 4.3.1
 """
 

@@ -1,4 +1,4 @@
-"""load-aware: the lab's own cooperative assignor. Even load for the capacity there is, and few moves.
+"""Assign with even load for the members' capacity and few moves: load-aware is the lab's own cooperative assignor.
 
 Given      a group whose topics may carry a load per partition (lag, or records a second) and members a capacity
 Returns    an Assignment. Partitions that change hands are withheld this round and placed in the next one

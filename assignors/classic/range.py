@@ -1,4 +1,5 @@
-"""Kafka's range: per topic one contiguous block for each subscriber, the same block in topics that look alike.
+"""Assign as Kafka's range does: each subscriber gets one contiguous block per topic, the same in topics that look
+alike.
 
 Given      a group; owned partitions and generations play no part
 Returns    an assignment whose counts per topic differ by at most one

@@ -1,7 +1,7 @@
-"""Range's rack pass (KIP-881): partitions that find a member on one of their racks, then ranges for the others.
+"""Run range's rack pass (KIP-881): place partitions on members of their racks, then give ranges of the others.
 
 Given      topics that look alike (same subscribers, same partition count), their racks, the members' racks
-Returns    everybody's share; a partition number goes to the same member in all topics that look alike
+Returns    each member's share; a partition number goes to the same member in all topics that look alike
 Surprise   a member without a rack matches every partition; topics that look alike take part in the rack pass even when
            none of them needs it, as soon as any topic of the group does
 Cost       Java looks at every member for every partition. Here each rack has a queue of its members, or of its

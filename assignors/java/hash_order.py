@@ -1,4 +1,4 @@
-"""The order in which Java walks a HashMap or HashSet, for the few choices of Kafka's assignors that depend on it.
+"""Order keys as Java walks a HashMap or HashSet, for the few choices of Kafka's assignors that depend on it.
 
 Given      keys with their 32-bit hash codes, in the order of insertion, and the table's first size
 Returns    the keys, or their positions, in Java's iteration order

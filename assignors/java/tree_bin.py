@@ -1,4 +1,4 @@
-"""A HashMap bucket that has become a red-black tree: only colliding keys ever get here, so this is rarely run.
+"""Model a HashMap bucket that has become a red-black tree, which only colliding keys ever cause.
 
 Given      nodes of one bucket, in the order of their chain
 Keeps      `chain`, the order in which Java walks the bucket. The tree matters only because it decides that order:

@@ -1,4 +1,4 @@
-"""Churn as a Hypothesis state machine: rules are what happens to a group, invariants what every rebalance must keep.
+"""Run churn as a Hypothesis state machine: its rules change a group, its invariants are what every rebalance must keep.
 
     TestMine = churn_machine(Mine).TestCase         # pytest collects it
 

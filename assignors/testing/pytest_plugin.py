@@ -1,7 +1,7 @@
-"""The pytest plugin: `pytest --assignor package.module:Class` runs the contract without a line of test code.
+"""Run the contract without test code: `pytest --assignor package.module:Class` is this plugin.
 
-Each property is an item of its own, so -k, -x and reports work as with any test. Beside that the plugin keeps the tests
-of one contract class on one xdist worker, because they share one search. It imports the kit only when it is needed.
+Each property is an item of its own, so -k, -x and reports work as with any test. The plugin also keeps the tests of one
+contract class on one xdist worker, because they share one search. It imports the kit only when it is needed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What members say they own, before a sticky assignor decides anything: the front end of both sticky assignors.
+"""Read what members say they own, before either sticky assignor decides anything.
 
 Given      a group, and where a member's generation is read from (the one thing in which the two assignors differ)
-Returns    Claims: everybody's owned partitions, each with at most one owner, and whether all subscriptions are equal
+Returns    Claims: each member's owned partitions, with at most one owner each, and whether all subscriptions are equal
 Numbers    a partition is its number in the group's layout; a claim on a partition that does not exist, which Java
            accepts, gets a number above all others
 Order      Java goes through the members in hash order. That matters only where claims collide or topic lists are odd

@@ -1,4 +1,4 @@
-"""Sticky assignment where subscriptions differ: keep what can be kept, fill up the lightest, move until balanced.
+"""Assign stickily where subscriptions differ: keep what can be kept, fill up the lightest, move until balanced.
 
 Given      the claims of a group; members get numbers in the order of their ids, so that `size * members + number` sorts
            them as Java's live order does: by partitions held, then by id

@@ -1,4 +1,4 @@
-"""The memory of partitions that moved while a sticky assignment with mixed subscriptions is being balanced.
+"""Remember which partitions moved while a sticky assignment with mixed subscriptions is being balanced.
 
 When a partition is about to go from A to B, and another partition of the same topic has gone from B to A before, Java
 sends that one back instead: two moves undo each other. Which one, if there are several, is decided by hash order.

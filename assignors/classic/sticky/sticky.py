@@ -1,13 +1,13 @@
-"""Kafka's sticky assignor, and the builder it uses where all subscriptions are equal: balance first, then keep.
+"""Assign as Kafka's sticky assignor does, and build the assignment where all subscriptions are equal.
 
 Given      a group; what members own comes with the generation in which they got it
 Returns    an assignment in which no two members differ by more than one partition
-Equal      1. everybody keeps what it owns up to its quota, low partition numbers first;
+Equal      1. each member keeps what it owns up to its quota, low partition numbers first;
            2. partitions go to members on their racks, where racks matter;
            3. what is left is dealt to those below the minimum in a circle, then to those at the minimum.
            Every round of a circle is a slice, a share that does not change keeps its object, and a fresh assignment
            comes out as `everything[i::members]`
-Mixed      subscriptions that differ take another way altogether: sticky_mixed.py
+Mixed      subscriptions that differ have their own builder: mixed_subscriptions.py
 Reference  StickyAssignor and ConstrainedAssignmentBuilder in AbstractStickyAssignor of Apache Kafka 4.3.1
 Start at   StickyAssignor.assign, then balance_equal
 """

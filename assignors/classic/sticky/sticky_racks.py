@@ -1,4 +1,4 @@
-"""Racks in the sticky assignors (KIP-881): who is on whose rack, and filling up members rack by rack.
+"""Match racks in the sticky assignors (KIP-881), and fill up members rack by rack.
 
 Given      the claims of a group
 Returns    GroupRacks, or None where racks do not matter to this group; unlike range, which asks topic by topic, one

@@ -1,4 +1,4 @@
-"""The bytes that sticky members send along with their subscriptions.
+"""Encode and decode the bytes that sticky members send along with their subscriptions.
 
 sticky v1                an array of (topic, array of int32 partitions), then int32 generation
 sticky v0                the same without the generation

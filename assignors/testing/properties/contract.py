@@ -1,7 +1,7 @@
-"""The contract: every property by name, and the promise under which it is held.
+"""List every property by name, and the promise under which it is held.
 
-Held       by everybody (valid, bounded-time, pure, deterministic, order-independent, the churns), or by those who
-           promise it
+Held       by every assignor (valid, bounded-time, pure, deterministic, order-independent, the churns), or by those
+           that promise it
 Measured   otherwise: counted, its worst case shown, never a failure
 Start at   PROPERTIES
 """

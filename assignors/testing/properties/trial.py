@@ -1,4 +1,4 @@
-"""One case on its way through the contract: what was asked once is not asked again for the next property."""
+"""Take one case through the contract, and keep each answer so that no property has to ask again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One example: a group, and what happens to it afterwards. A counterexample is one of these, as JSON.
+"""Represent one example: a group, and the events that follow. A counterexample is such a case, as JSON.
 
 Start at   draw_case: the case of a seed and a number, the same in every process
 """

@@ -1,4 +1,4 @@
-"""A group as it was handed to an assignor, to be compared with what is left of it afterwards."""
+"""Fingerprint a group before an assignor gets it, to find out afterwards whether the assignor changed it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What happens to a group between two rebalances, as values: they print, travel as JSON (cases.py) and shrink.
+"""Define the events that change a group between two rebalances, as values that print, travel as JSON and shrink.
 
 Given      a group whose members own what they were last given
-Returns    the group after the event, as the next rebalance sees it; an event about somebody who is not there, or a
-           topic that is not there, changes nothing, so that any part of a sequence is a sequence too
+Returns    the group after the event, as the next rebalance sees it. An event about a member or topic that is not there
+           changes nothing, so that any part of a sequence is a sequence too
 Start at   happen, draw_events
 """
 

@@ -1,10 +1,10 @@
-"""Names for the kinds of group in which Kafka's own assignors break a rule, and the waivers that say so.
+"""Name the kinds of group in which Kafka's own assignors break a rule, and the waivers that say so.
 
 A class that copies Kafka copies its faults. It may waive a property, or one on groups of some shape, by an attribute:
 
     waives = {"order-independent": "Java walks members in hash order", "sticky with racks": "a rack mismatch moves it"}
 
-What is waived is measured at most, never held; the report card shows it. Everybody else is held to everything.
+What is waived is measured at most, never held; the report card shows it. Every other class is held to everything.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Hypothesis strategies: topics, members, groups and churn, with knobs. For tests of one's own.
+"""Provide Hypothesis strategies for a user's own tests: topics, members, groups and churn, with knobs.
 
 Every group prints as JSON that `rebalance-lab assign` accepts: print(json.dumps(group_to_json(group))).
 
     @given(groups(max_members=5, racks=False))
     def test_everything_is_given(group): ...
 
-The groups are those that `rebalance-lab check` draws (draw.py says which), and shrink to few members and plain names.
+The groups are those that `rebalance-lab check` draws (random_groups.py), and shrink to few members and plain names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Groups that have broken real assignors, drawn from dice: the same dice, the same group, in every process.
+"""Draw groups that have broken real assignors: the same random source gives the same group in every process.
 
 Sizes      most have at most 6 members, where corners are close to each other; some have 17 to 40, because an assignor
            that counts to sixteen, or tries every subset, only shows it there

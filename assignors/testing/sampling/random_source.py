@@ -1,7 +1,7 @@
-"""Where a generator's choices come from: a seeded random number generator, or Hypothesis.
+"""Provide a generator's random choices: from a seeded random number generator, or from Hypothesis.
 
-One generator serves both: the bulk search draws tens of thousands of groups with the first, which is some twenty times
-faster; Hypothesis strategies draw the same groups with the second, and shrink them.
+One generator serves both. The bulk search draws tens of thousands of groups with the first, which is some twenty times
+faster. Hypothesis strategies draw the same groups with the second, and shrink them.
 Direction  for Hypothesis a smaller draw is a simpler example, so `chance` falls to False, `integer` to its lower end,
            `choice` to the first option
 """

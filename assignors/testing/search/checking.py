@@ -1,4 +1,4 @@
-"""From an assignor to its report card: search, find where state and hash order hide, shrink, confirm.
+"""Make an assignor's report card: search, find where state and hash order hide, shrink, confirm.
 
 Given      a Target, how many examples, a seed; a progress callback, and what churns run through if the caller has more
 Returns    a Report

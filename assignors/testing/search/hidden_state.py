@@ -1,4 +1,4 @@
-"""Where a class hides what it goes by besides the group: other groups, the process, the clock, addresses.
+"""Find what an assignor's answer depends on besides the group: other groups, the process, the clock, addresses.
 
 Start at   compare_elsewhere (another process, another hash seed, another order), differs_after (after one other group),
            differs_by_itself (the same group with names made anew, and again a little later)

@@ -1,4 +1,4 @@
-"""The report card as values: one row per property, the counterexamples, and how to see them again.
+"""Represent the report card as values: one row per property, the counterexamples, and how to see them again.
 
 Start at   Report; to_json is what `rebalance-lab check --json` prints
 """

@@ -1,4 +1,4 @@
-"""A report card and a counterexample as plain text: for a failing test, a file, or a terminal.
+"""Print a report card and a counterexample as plain text: for a failing test, a file, or a terminal.
 
 Start at   card, counterexample
 """

@@ -1,9 +1,8 @@
-"""The search: case after case through the contract, until the examples are used up.
+"""Search case after case through the contract, until the examples are used up.
 
 Given      a Subject, how many examples, a seed
 Returns    Tally: per property how often it was looked at, how often it held, its worst case, its first counterexample
-Order      a case goes through the properties as the contract lists them. An answer that is not valid ends the case:
-           nothing else can be said of it
+Order      a case goes through the properties as the contract lists them. An answer that is not valid ends the case
 Start at   search
 """
 
@@ -30,7 +29,7 @@ REMEMBERED = 250
 REMEMBER_EVERY = 4
 """More than a family has members: each of these answers is about another family."""
 CLOSELY_EVERY = 4
-"""One example of so many is looked at more closely (trial.py)."""
+"""One example of so many is looked at more closely (properties/trial.py)."""
 PURE = BY_NAME["pure"]
 STOPS_CASE = ("valid", "bounded-time", "pure")
 
@@ -60,7 +59,7 @@ class Tally:
     busy: float = 1.0
     slowest: str = ""
     remembered: dict[int, tuple[bytes, int]] = field(default_factory=dict)
-    """Some of the groups (crossing.py) and the digests of their answers, by the number of the example."""
+    """Some of the groups (subprocess_oracle/line_format.py) and digests of their answers, by the example's number."""
 
 
 class Course:

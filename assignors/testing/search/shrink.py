@@ -1,4 +1,4 @@
-"""From the case that was found to the smallest that still fails: fewer members, topics, partitions, claims, words.
+"""Shrink a case to the smallest that still fails: fewer members, topics, partitions, claims, and shorter names.
 
 Given      a case, and a question: does this one still fail?
 Returns    a case from which nothing can be taken away without the failure going away too, or where time ran out

@@ -1,4 +1,4 @@
-"""An answer, checked once and then compact: per partition, who got it. Every property reads this form.
+"""Check an answer once, and make it compact: the member that got each partition. Every property reads this form.
 
 Given      a group, and whatever an assignor returned for it
 Returns    Placed, or Broken: the one exception that stands for a finding, with the group and the answer it is about

@@ -1,7 +1,7 @@
-"""Churn through rebalance rounds, without a protocol: what the property kit drives when nobody hands in more.
+"""Run churn through rebalance rounds, without a protocol: the property kit's driver unless the caller hands in another.
 
 Given      `ask`, which answers for a group or raises Broken; a group; whether partitions may be withheld
-Does       apply(event): something happens to the members; settle(): rebalances until nothing is withheld
+Does       apply(event) changes the members; settle() rebalances until nothing is withheld
 Hooks      `churn` and `churn_machine` take any callable with this signature as `driver`. `survives-churn` needs more,
            `machines`: harness/conversation/protocol_churn.py runs real members against a real coordinator. The caller
            hands it in, because assignors/ imports nothing above it

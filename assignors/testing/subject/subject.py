@@ -1,11 +1,11 @@
-"""The assignor on the bench: asked for an answer under a time limit, its mistakes turned into findings.
+"""Ask the assignor under test for an answer under a time limit, and turn its mistakes into findings.
 
 Given      a class (or whatever makes an instance), what it promises, and what it openly waives
 Returns    Placed answers, or Broken
-Instances  `ask` takes a fresh instance every time; `ask_again` takes one and the same for the life of the Subject. What
-           is found must not depend on where a class keeps its state
+Instances  `ask` takes a fresh instance every time; `ask_again` keeps one for the life of the Subject. A finding must
+           not depend on where a class keeps its state
 Time       a timer ticks a few times a second; a tick during a call that has lasted too long raises inside it. A call
-           that cannot be interrupted (one long operation in C, a JVM) is the sandbox's business
+           that cannot be interrupted (one long operation in C, a JVM) is left to search/sandbox.py
 Start at   Subject
 """
 
@@ -199,7 +199,7 @@ def ticking(tick: Callable[..., None], every_s: float) -> Iterator[None]:
 
 
 def is_theirs(error: BaseException) -> bool:
-    """The class's doing. A KeyboardInterrupt is a person's, unless no key can reach this process (sandbox.py)."""
+    """Tell whether the class raised it. A KeyboardInterrupt is the user's, unless none can come here (sandbox.py)."""
     return not isinstance(error, KeyboardInterrupt) or signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 

@@ -1,4 +1,4 @@
-"""What `check` is pointed at: from a text or a class to something that makes assignors.
+"""Find the assignor that `check` is pointed at: a text or a class becomes a Target that makes instances.
 
 package.module:Class            a class as in 'Write your own assignor'; it needs to import nothing
 classic/sticky                  a built-in strategy, by any name that `assign` accepts

@@ -1,6 +1,6 @@
-"""What crosses to another process and comes back: a group as bytes, an answer as a digest, both in lines.
+"""Encode what goes to another process and back: a group as bytes, an answer as a digest, both in lines.
 
-Next to nothing to import: not json either.
+The module imports next to nothing, not even json.
 
 Cost       a group as bytes is a tenth of what drawing it again over there would cost; a process that has to start for
            some hundred groups mostly costs what it imports

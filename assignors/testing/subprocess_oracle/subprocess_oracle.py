@@ -1,7 +1,7 @@
-"""The same questions in another process, with another hash seed and in another order; answering.py is what runs there.
+"""Ask the same questions in another process, with another hash seed and in another order; answering.py runs there.
 
-A set of strings is walked in an order that differs from process to process, an id() from object to object, and what a
-class remembers from what it was asked before. None of it shows inside one process.
+The order of a set of strings differs from process to process, an id() from object to object, and a class may remember
+what it was asked before. None of this shows inside one process.
 """
 
 from __future__ import annotations

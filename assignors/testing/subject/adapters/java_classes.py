@@ -1,4 +1,4 @@
-"""Java's ConsumerPartitionAssignor classes from jars on disk, in this process, through JPype.
+"""Call Java's ConsumerPartitionAssignor classes from jars on disk, in this process, through JPype.
 
 Given      `CLASSPATH:CLASS`: jars and folders separated as Java separates them, then the class. Kafka's clients and
            slf4j-api have to be among the jars, unless the assignor's own jar holds them

@@ -1,9 +1,9 @@
-"""Assignors written for kafka-python or aiokafka, called as those clients call them.
+"""Call assignors written for kafka-python or aiokafka as those clients call them.
 
 Given      `package.module:Class`, a subclass of the client's AbstractPartitionAssignor
 Claims     travel as the client itself sends them: kafka-python's members are told their last assignment and write their
            own subscriptions, which are encoded and decoded; aiokafka's user data has the layout of Kafka's sticky
-Nobody     a client assigns because a member, the leader, asks it to: a group without members is not handed on
+Empty      a client assigns because a member, the leader, asks it to: a group without members is not handed on
 """
 
 from __future__ import annotations
