@@ -1,4 +1,4 @@
-"""How an application consumes, beyond what its member machine is configured with.
+"""Describe how an application consumes, beyond the settings of its member machine.
 
 Given      a client's settings under their Kafka names
 Start at   Application.from_settings

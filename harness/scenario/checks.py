@@ -1,8 +1,8 @@
-"""Whether a scenario can happen: who and what its parts name is there, and there in time.
+"""Check that a scenario can happen: every member and topic that it names exists, and in time.
 
 Given      a Scenario whose parts are each well-formed, and where they stand in the file
 Returns    nothing; ContractError for the first thing that cannot be
-Not here   what is only pointless, such as stopping a member that is down: in a long random timeline that happens
+Not here   events that have no effect, such as stopping a member that is down; a long random timeline has some
 Start at   check_scenario
 """
 

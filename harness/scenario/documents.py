@@ -1,9 +1,8 @@
-"""Text to plain data: YAML or JSON, without what makes a file mean something else than it says, or never end.
+"""Decode YAML or JSON to plain data, and refuse files that are ambiguous, too deep or without end.
 
 Given      bytes from a file or standard input
 Returns    dicts, lists, strings and numbers; ContractError with one line otherwise
-Numbers    as people mean them, where YAML 1.1 has surprises: 1e6 is a number, 010 (its octal 8) and 1:30 (its 90) are
-           text, dates are text, and keys are always text
+Numbers    1e6 is a number; 010 (octal 8 in YAML 1.1), 1:30 (its 90) and dates are text; keys are always text
 Refused    a key that stands twice, more than MAX_BYTES, nesting beyond MAX_DEPTH, aliases that unfold to more than
            MAX_NODES (the billion-laugh trick) or contain themselves, tags, several documents, whole numbers of more
            than MAX_DIGITS digits

@@ -1,4 +1,4 @@
-"""An event between its line in a file and its class in model.py; the same table of names serves both ways.
+"""Convert an event between its line in a file and its class in model.py, with one table of names for both ways.
 
 {at: 1m, restart: {members: [a], downtime: 20s}}   <->   Restart(at_ms=60_000, members=("a",), downtime_ms=20_000)
 """

@@ -1,7 +1,7 @@
-"""A scenario: a group, its workload and a timeline of events, as plain values. Whole milliseconds, records per second.
+"""Define a scenario: a group, its workload and a timeline of events, in whole milliseconds and records per second.
 
 Topics     how many records come in, and how they spread over the partitions
-Members    processes: what they subscribe to, how fast they work, where they stand
+Members    processes: what they subscribe to, how fast they work, which rack they are on
 Settings   clients' and brokers' by their Kafka names
 Timeline   what happens when; each kind of event is a class of its own
 Start at   Scenario

@@ -1,4 +1,4 @@
-"""A scenario file to a Scenario: decoded, held against its form, built, checked.
+"""Read a scenario file: decode it, hold it against its form, build the Scenario, check it.
 
 Given      a path, `-` for standard input, or decoded data
 Returns    a Scenario; ContractError with the path of the first bad field and one line on what to write

@@ -1,4 +1,4 @@
-"""Clients' and brokers' settings under their Kafka names: which there are, and what values they take.
+"""List the settings of clients and brokers under their Kafka names, and read their values.
 
 Given      a mapping as it stands in a scenario
 Returns    the same with its values as the machines want them (milliseconds, numbers, booleans), or ContractError

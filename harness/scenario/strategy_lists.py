@@ -1,7 +1,7 @@
-"""What a group runs, as one text: `consumer/uniform`, or for classic members every assignor they offer.
+"""Read what a group runs from one text: `consumer/uniform`, or every assignor that a classic member offers.
 
 `classic/range,cooperative-sticky` is the middle of a migration and Kafka's own default: a member offers both, and the
-group takes the first that all have. Java writes the same thing as three properties, which are read here too.
+group takes the first that all members offer. Java writes this as three properties, which this module reads too.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""The group that a scenario begins with, as an assignor sees it: patterns resolved, loads from the first rates; and the
-largest that it may become."""
+"""Make the group that a scenario begins with, as an assignor sees it, and the largest that it may become.
+
+Patterns are resolved, and loads come from the first rates.
+"""
 
 from __future__ import annotations
 

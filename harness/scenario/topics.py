@@ -1,4 +1,4 @@
-"""A topic as it is written to a TopicSpec: curves become steps, skews weights, and a list of racks is dealt out."""
+"""Read a topic's form into a TopicSpec: curves become steps, skews become weights, and racks are dealt out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units as people write them: 500ms, 1m30s, 600/s, 1.5k/s, 0.1%, 20MB.
+"""Read units as users write them: 500ms, 1m30s, 600/s, 1.5k/s, 0.1%, 20MB.
 
 Given      a value from a file or a command line
 Returns    whole milliseconds, records per second, a probability or bytes; ValueError with one line on what to write

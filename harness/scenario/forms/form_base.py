@@ -1,7 +1,7 @@
-"""What the parts of a scenario file have in common: units as fields, strictness, and forms with a short way to write.
+"""Provide what all forms of a scenario file share: units as fields, strictness, and a short way to write a form.
 
-A form is the file's shape and nothing else: it says what may stand where. What it means is read in reading.py, and
-whether the whole makes sense is checked in checks.py.
+A form is only the file's shape: it says what may stand where. reader.py reads what a form means, and checks.py checks
+whether the whole makes sense.
 """
 
 from __future__ import annotations

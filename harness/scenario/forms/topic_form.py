@@ -1,4 +1,4 @@
-"""A topic's shape in a scenario file: how many records come in over time, and how they and the replicas spread."""
+"""Define a topic's shape in a scenario file: how many records come in over time, and how records and replicas spread."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The values of a scenario file as JSON Schema: how durations, rates and names look, and which keys go together.
+"""Describe the values of a scenario file as JSON Schema: durations, rates, names, and which keys go together.
 
-As tight as a schema reasonably can be, and never tighter than the reader: an editor must not underline what runs. A
-test throws the same documents at both. What a schema cannot say is left to the reader: how much a text like `1e3/s`
-amounts to, and whether what one part names is there in another.
+The schema is never tighter than the reader, because an editor must not underline what runs. A test gives the same
+documents to both. The reader checks what a schema cannot say: how much a text like `1e3/s` amounts to, and whether
+what one part names is there in another.
 """
 
 from __future__ import annotations
