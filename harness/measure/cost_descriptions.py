@@ -1,4 +1,4 @@
-"""The costs in words: what each is called, its unit, how a difference is said. For the tables, the page, the advice."""
+"""Describe the costs in words: name, unit, and how a difference is said. Tables, the page and the advice use them."""
 
 from __future__ import annotations
 

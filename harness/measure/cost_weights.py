@@ -1,4 +1,4 @@
-"""The cost function: what a run cost, as one number that users weight themselves.
+"""Weigh what a run cost into one number, with weights that users set themselves.
 
 Unit       1 is one partition standing still for one second; every weight says how many of those one unit of a cost is
 Default    DEFAULT below, with the reason for each; what is not named there weighs nothing

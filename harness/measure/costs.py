@@ -1,13 +1,13 @@
-"""What a run cost, as one flat row, read off its trace: simulated and live runs are measured by the same code.
+"""Compute what a run cost, as one flat row, from the facts of its trace.
 
-Counted    from the end of the group's start-up on (start_up.py); requests, and what was read twice, from the beginning
-Without    partition-seconds in which nobody read a partition that somebody wants (gaps.py); it stands still when its
-           owner is paused, cut off, or held up by one record or by a callback, until somebody else reads it
-Moves      a partition is read by another member than before; a needless revocation ends with the same process reading
-           it again
-Settling   from an event of the timeline after that until the last change of ownership or of the group's state or epoch,
-           or the end of the last standstill, before the next one, if everything is read then
-Lag        what waited, how long it was too much, and how unequal loads were: lag_curve.py
+Counted    from the end of the group's start-up on (start_up.py); requests, and records read twice, from the beginning
+Without    partition-seconds in which no process read a partition that a member wants (gaps.py). A partition stands
+           still while its owner is paused, cut off, or held up by one record or by a callback, until another process
+           reads it
+Moves      another member reads the partition than before; after a needless revocation the same process reads it again
+Settling   from an event of the timeline until the last change before the next event, if everything is read then. A
+           change is one of ownership, of the group's state or epoch, or the end of a standstill
+Lag        records that waited, how long they were too many, and how unequal loads were: lag_curve.py
 Start at   costs
 """
 

@@ -1,11 +1,11 @@
-"""Gaps: when nobody reads a partition that somebody wants.
+"""Find gaps: times in which no process reads a partition that a member wants.
 
 Given      the facts of a run, in order
-Returns    each gap as it closes, to whoever asked for them: costs.py adds them up, timelines.py draws them
+Returns    each gap as it closes, to its callers: costs.py adds gaps up, ownership.py draws them
 Counted    from the end of the group's start-up (start_up.py), to the partition's next owner, its deletion, the end
-           of all wishes for it, or of the run. Where the start-up never ends, or takes too long to be one, from the
-           partition's first owner, or since somebody wants it
-Wanted     as the trace says; everything, where it does not
+           of all subscriptions to it, or of the run. Where the start-up never ends, or takes too long to be one, from
+           the partition's first owner, or since a member wants it
+Wanted     the topics that the trace says members want; all topics, where it says nothing
 Start at   Gaps.feed
 """
 

@@ -1,4 +1,4 @@
-"""Broken invariants that are Kafka's own doing: what its clients, assignors and brokers do in such a scenario, too.
+"""Name the broken invariants that are Kafka's own doing: its clients, assignors and brokers break them too.
 
 Given      the scenario, the strategy and what broke
 Returns    the reason in a line, or None; a reason says that it can be so, not that it is

@@ -1,11 +1,10 @@
-"""The lag curve: how much waits to be processed, for how long that is too much, and how unequal the members' loads are.
+"""Compute the lag curve: how many records wait, for how long they are too many, and how unequal the members' loads are.
 
-Points     are where the curve bends; from one to the next what waits changes evenly, and after the last one it stays
-           as it is
-Waits      what is written and not processed; and again what a reader is to process again, once it begins with that
+Points     are where the curve bends; from one to the next the lag changes evenly, and after the last one it stays
+Waits      records that are written and not processed; also those that a reader is to process again, once it begins
 Behind     more than one second's worth of records waits
-Start-up   what waits when it is over is not counted as long as it becomes less and nothing happens: it is being worked
-           off. What stays as it is, or rises, counts
+Start-up   records that wait when it is over do not count as long as they become fewer and nothing happens. A lag that
+           stays or rises counts
 Start at   LagCurve.add, finish
 """
 

@@ -1,8 +1,8 @@
-"""A trace as intervals: who read what from when to when, who stood still, which partitions nobody read.
+"""Turn a trace into intervals: which process read which partition, which stood still, which partitions had no reader.
 
 Given      the facts of a run
 Returns    Timelines: what a chart draws, and what `at` answers about one moment
-Gaps       as costs.py counts them (sim/gaps.py)
+Gaps       as costs.py counts them (gaps.py)
 Start at   timelines, Timelines.owners_at
 """
 

@@ -1,4 +1,4 @@
-"""Which records of one partition have been read, as ranges; who reads at the same time may stop in any order."""
+"""Record which records of one partition have been read, as ranges; concurrent readers may stop in any order."""
 
 from __future__ import annotations
 
