@@ -1,7 +1,8 @@
-"""Who is up, and how processes come and go: what the events of a timeline are made of.
+"""Start, stop, crash and restart processes: all events of a timeline are made of these steps.
 
-Given      a world that has been prepared: a simulated one (world.py), or a live one (harness/kafka/live/live_world.py)
-Start at   start_soon, end_it; all_present for who is meant by a name
+Given      a world that has been prepared: a simulated one (harness/simulator/world.py), or a live one
+           (harness/kafka/live/live_world.py)
+Start at   start_soon, end_it; all_present for the processes that a name stands for
 """
 
 from __future__ import annotations

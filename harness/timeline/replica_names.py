@@ -1,6 +1,6 @@
-"""Whose place a process has: in a surge its successor takes it, under a name of its own (consumer-2~2).
+"""Track the replica name of each process: in a surge its successor takes it, under a name of its own (consumer-2~2).
 
-Kept       and not read off names: a member may be called consumer-2~2 itself
+Kept       replica names are kept and not read off process names: a member may be called consumer-2~2 itself
 Start at   Places.of
 """
 

@@ -1,4 +1,4 @@
-"""Rolling restarts: some at a time, perhaps with another strategy, perhaps beside those whose place they take.
+"""Roll out restarts: some processes at a time, perhaps with another strategy, perhaps with a successor beside each.
 
 Start at   on_rolling_restart
 """

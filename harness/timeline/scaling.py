@@ -1,4 +1,4 @@
-"""Scaling to a size, and by the lag.
+"""Scale a group to a size, and by its lag.
 
 Start at   on_scale, on_autoscale
 """

@@ -1,7 +1,8 @@
-"""The timeline done: what each kind of event does to the world, and when it goes on by itself.
+"""Schedule a timeline: what each kind of event does to the world, and when it goes on by itself.
 
-Given      a world that has been prepared: a simulated one (world.py), or a live one (harness/kafka/live/live_world.py)
-Each       event is a fact of the trace when it begins, and so is every step of one that has steps
+Given      a world that has been prepared: a simulated one (harness/simulator/world.py), or a live one
+           (harness/kafka/live/live_world.py)
+Facts      each event is a fact of the trace when it begins, and so is each of its steps
 Start at   schedule, the table ACTIONS
 """
 

@@ -1,6 +1,7 @@
-"""Who wants which topics: what members subscribe to, by name or by a pattern, for simulated and live runs alike.
+"""Track the topics that members subscribe to, by name or by a pattern, for simulated and live runs alike.
 
-Beyond     a process's end, and for the one that has its place after a surge: who is down is missed
+Beyond     a wish outlives its process, and passes to the process that has its replica name after a surge: the topics
+           of a process that is down are missed
 Start at   Wishes.of_all
 """
 
