@@ -1,8 +1,8 @@
-"""One coordinator for groups of both protocols: protocol_v2's, with protocol_v1's beside it for classic groups.
+"""Run one coordinator for groups of both protocols: protocol_v2's, with protocol_v1's beside it for classic groups.
 
 Given      settings of both, a source of member ids, topics
 Returns    protocol_v2's coordinator, which asks ClassicSide whenever a group is, or is to become, classic
-Why here   neither protocol imports the other; what they need of each other is handed in
+Why here   neither protocol's coordinator imports the other; each is handed what it needs of the other
 Start at   make_dual_coordinator
 """
 
