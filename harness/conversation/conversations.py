@@ -1,4 +1,4 @@
-"""The short language of tests and examples: real members, a real coordinator, and virtual time between them.
+"""Provide the short language of tests and examples: real members, a real coordinator, and virtual time between them.
 
     group = classic_group(topics={"orders": 4}, assignor="cooperative-sticky")
     group.join("A").settle().show()  # generation 1  A: orders-0 orders-1 orders-2 orders-3

@@ -1,4 +1,4 @@
-"""Protocol messages as JSON, for sequence files: Kafka's field names in snake case, error names, bytes in base64.
+"""Convert protocol messages to JSON and back for sequence files: Kafka's names in snake case, bytes in base64.
 
 Given      a request class, its version and a decoded body, or a response and the version of its request
 Returns    the message, or ContractError with the path of the bad field; a body with every field that version has

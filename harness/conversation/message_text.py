@@ -1,4 +1,4 @@
-"""How a conversation tells what happened: one short line for a message, an answer or a callback."""
+"""Print what happened in a conversation: one short line for a message, an answer or a callback."""
 
 from __future__ import annotations
 

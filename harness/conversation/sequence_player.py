@@ -1,4 +1,4 @@
-"""The sequence player: a timed list of requests in, what a coordinator answers out, in virtual time.
+"""Play a sequence, a timed list of requests, to a coordinator in virtual time, and collect what it answers.
 
 Given      a sequence (sequence_file.py has the format), decoded from JSON
 Returns    a Transcript: every answer and every group's states, with the time; to_json is what `play --json` prints

@@ -1,4 +1,4 @@
-"""What every conversation has: processes with members in them, a coordinator, a network, and virtual time.
+"""Provide the common part of conversations: processes with members, a coordinator, a network, and virtual time.
 
 Time       moves only in run(), until() and settle(); events of one instant come in the order of their making
 Network    latency_ms each way. A broken connection loses what is on it, in both directions
