@@ -1,6 +1,7 @@
-"""The batches that are events of their own: slow ones, which can outlast max.poll.interval.ms, and poisoned records.
+"""Run the batches that are events of their own: slow ones, which can outlast max.poll.interval.ms, and poisoned
+records.
 
-Others     end when something comes in and asks where the application is (process.py)
+Others     end when a message comes in and asks where the application is (consumer_process.py)
 Start at   Batches.go_on
 """
 

@@ -1,4 +1,4 @@
-"""The coordinator's broker in virtual time: it serves, appends, dies, and is succeeded by another that reads its log.
+"""Simulate the coordinator's broker in virtual time: it serves, appends, dies, and a successor reads its log.
 
 Given      requests as they arrive; answers go back through `answer`
 Counts     every request, with its size as it would be on the wire, near enough

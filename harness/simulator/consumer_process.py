@@ -1,10 +1,10 @@
-"""One process: a consumer (the machine), its connection, and an application that polls, works and is called back.
+"""Simulate one process: a member machine, its connection, and an application that polls, works and is called back.
 
 Thread     the application works on a batch, polls, works. While it works, callbacks and rebalances wait for the next
-           poll; where the batch ends is worked out when something comes in, not by stepping through batches
+           poll. The end of a batch is computed when a message comes in, not by stepping through batches
 Slow       only where a batch can outlast half of max.poll.interval.ms is every poll an event of its own (batches.py)
-Rest       what it does when nothing happens is routine.py's, what it commits by itself hand_commits.py's, and which
-           partitions it reads reading.py's; nothing is read in callbacks and standstill
+Rest       routine.py has what a process does when nothing happens, manual_commits.py what its application commits, and
+           fetch_positions.py which partitions it reads. Nothing is read in callbacks and standstill
 Given      a World: time, network, records, trace
 Start at   Process.deliver, perform
 """

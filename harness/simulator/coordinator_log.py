@@ -1,7 +1,7 @@
-"""The coordinator's log, as compaction leaves it: what a group did in order, and of every offset only the last.
+"""Keep the coordinator's log as compaction leaves it: a group's records in order, and the last commit of each offset.
 
-Why        a run of an hour commits each partition hundreds of times; who takes over reads only the last of them
-Start at   Log.append; iterate for what a new coordinator is given
+Why        a run of an hour commits each partition hundreds of times; the next coordinator reads only the last of them
+Start at   Log.append; a new coordinator iterates over the log
 """
 
 from __future__ import annotations

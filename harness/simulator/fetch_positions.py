@@ -1,9 +1,9 @@
-"""Which partitions a process reads, and from where: what the machine says is fetchable and whose start is known.
+"""Track which partitions a process reads, and from where: partitions that are fetchable and whose start is known.
 
 Start      the committed offset; without one, or out of range, the beginning (auto.offset.reset=earliest)
-Old        a topic may be created again under the name of one that was deleted: positions of the old one are not
-           committed, and not gone on with
-When       reader (records.py) is how fast it comes on, and process.py when it does not
+Old        a topic may be created again under the name of one that was deleted. Positions of the old topic are neither
+           committed nor continued
+Speed      Reader (record_flow.py) says how fast a process reads, and consumer_process.py when it does not read
 Start at   Reading.go_by_the_machine
 """
 

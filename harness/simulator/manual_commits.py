@@ -1,7 +1,8 @@
-"""Applications that commit by themselves: after each batch, and before anything else happens to them.
+"""Commit for applications that commit by themselves: after each batch, before any other event reaches them.
 
-Why        where a batch ends is worked out when something comes in (process.py), so what they have committed by then is
-Counted    only the last of those commits is made, but each of them is a request to the coordinator
+Why        the end of a batch is computed when a message comes in (consumer_process.py), and so are the commits until
+           then
+Counted    only the last of those commits is sent, but each of them counts as a request to the coordinator
 Start at   HandCommits.before_anything_else
 """
 

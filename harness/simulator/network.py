@@ -1,8 +1,8 @@
-"""The network between processes and the coordinator's broker.
+"""Carry messages between processes and the coordinator's broker, with latency, loss and broken connections.
 
-Messages   latency with jitter, loss and duplication, each drawn; on one connection nothing overtakes anything
-Cut off    what is on the way is held up, as TCP does, until the network is back or the connection is given up
-Lost       which message is the next to be lost is drawn ahead, so that a leap can end before it
+Messages   latency with jitter, loss and duplication, each drawn; messages of one connection keep their order
+Cut off    messages under way are held up, as TCP does, until the network is back or the connection is given up
+Lost       the next message to be lost is drawn ahead, so that an idle leap can end before it
 Start at   Wire.send
 """
 

@@ -1,10 +1,10 @@
-"""Records as a flow: how far each partition is written, how far each process has read.
+"""Model records as a flow: how far each partition is written, and how far each process has read.
 
 Units      a record is 10**12: so rates (also of one a day), speeds and shares are whole numbers, and sums are the same
            on every machine
-Cost       nothing happens per record or per poll: a reader is carried forward when somebody asks for its positions
-Reading    a process works on one record at a time. When it keeps up it is where the writers are; when it does not, its
-           time is shared among its partitions in proportion to what waits in each
+Cost       nothing happens per record or per poll: a reader is carried forward when its positions are asked for
+Reading    a process works on one record at a time. When it keeps up, it is where the writers are. When it does not, its
+           time is shared among its partitions in proportion to their lag
 Start at   Records, Reader.advance
 """
 

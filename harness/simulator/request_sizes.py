@@ -1,4 +1,4 @@
-"""How many bytes a request is on the wire, as a 4.3.1 Java consumer would send it: its newest version, with its length.
+"""Compute how many bytes a request of a 4.3.1 Java consumer is on the wire: its newest version, with its length.
 
 Strings    and lists carry their length in as few bytes as it needs; behind every structure is a byte, for no tags
 Checked    against kio's encoding of the same requests

@@ -1,11 +1,11 @@
-"""Leaps: when nothing is going on, time passes at once.
+"""Make idle leaps: while a group is at rest, virtual time passes at once.
 
-Rest       nothing has happened for a moment, everybody is settled, and so is the coordinator. Who is paused, and who
-           searches for a coordinator that it cannot reach, disturbs nobody
-Leap       to the next thing that is not routine; heartbeats and commits in between are counted, not made
-Head start the first leap passes over some more time than it takes (Constants.head_start_ms). Otherwise all that a
-           scenario does on the minute would meet the same moment between two heartbeats, whatever the seed
-Loss       the loss of a message is not routine: a leap ends where one of those that it passes over would be lost
+Rest       no event for a moment, all members are settled, and so is the coordinator. A process that is paused, or that
+           searches for a coordinator out of reach, does not prevent a leap
+Leap       to the next event that is not routine; heartbeats and commits in between are counted, not sent
+Head start the first leap skips some more time than it needs (Constants.head_start_ms). Otherwise all that a scenario
+           does on the minute would meet the same moment between two heartbeats, whatever the seed
+Loss       the loss of a message is not routine: a leap ends before a message in it would be lost
 Start at   Rest.check
 """
 

@@ -1,9 +1,9 @@
-"""What a process does when nothing happens, and how it is carried over a leap.
+"""Tell what a process does while nothing happens, and carry it over an idle leap.
 
-Routine    heartbeats, and auto-commits of its interval: everything else means that something is going on
-Commits    an auto-commit of somebody at rest, which nothing can refuse or lose, is made at once and without messages
-Leap       both are put off by whole periods of their own; those passed over are counted, and the last commit is made.
-           Heartbeats of classic members are a little late each time, so a leap also lets them drift
+Routine    heartbeats, and auto-commits of its interval; any other message means that the process is not at rest
+Commits    an auto-commit of a process at rest, which cannot be refused or lost, is made at once and without messages
+Leap       both are put off by whole periods of their own. Those within the leap are counted, and the last commit is
+           made. Heartbeats of classic members are a little late each time, so a leap also lets them drift
 Start at   Routine.leap
 """
 

@@ -1,4 +1,4 @@
-"""What a process is made of, and what it needs around it, as types.
+"""Declare the types that a process is made of, and those that it needs around it.
 
 Machine       what the members of both protocols have
 World         what a process asks of its surroundings

@@ -1,10 +1,10 @@
-"""Topics as they come, grow and go, who wants them, and who has heard of it.
+"""Keep the topics as they come, grow and go, who subscribes to them, and who has heard of a change.
 
-Written    at the rates of their scenario, into records.py
-Heard      by the coordinator at once, by each client with its next metadata; within moments by those who read a topic
-           that goes, and by those who ask for one that is missing
-Again      a topic that is created under the name of one that was deleted is another one: it has an id of its own, and
-           what was read of the other does not count in it
+Written    at the rates of their scenario, into record_flow.py
+Heard      the coordinator hears of a change at once, each client with its next metadata. A client that reads a deleted
+           topic, or asks for a missing one, hears within moments
+Again      a topic that is created under the name of a deleted one is another topic: it has an id of its own, and
+           positions in the old topic do not count in it
 Start at   Catalogue.create, delete
 """
 

@@ -1,7 +1,7 @@
-"""The world of one run: processes, a network, one group's coordinator, topics and records, in virtual time.
+"""Hold the world of one run: processes, a network, one group's coordinator, topics and records, in virtual time.
 
-Rooms      catalogue.py has the topics, network.py carries messages, rest.py leaps over idle time, broker.py has the
-           coordinator, process.py a member
+Parts      topic_catalogue.py has the topics, network.py carries messages, rest.py leaps over idle time, broker.py has
+           the coordinator, consumer_process.py a member
 Random     one generator, seeded by the run: same scenario, strategy and seed, same facts
 Start at   World.run
 """

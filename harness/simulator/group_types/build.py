@@ -1,4 +1,4 @@
-"""From a strategy to machines: the members and the coordinator that a run is made of.
+"""Build a run's machines from its strategy: the members and the coordinator.
 
 Lists      `classic/range,cooperative-sticky` configures two assignors, as the first step of a migration does
 Static     `+static` gives every member that has no group.instance.id its name as one
