@@ -1,8 +1,8 @@
-"""Strategies side by side on one scenario: the same seeds for all, medians with intervals, ranked by a cost function.
+"""Compare strategies on one scenario: the same seeds for all, medians with intervals, ranked by a cost function.
 
 Given      a scenario, strategies, seeds and weights
 Returns    a Comparison: every run's row, and from those the ranking; other weights rank the same runs anew
-Paired     differences are taken seed by seed before the median, so that what a seed does to everybody cancels out
+Paired     differences are taken seed by seed before the median, so that what a seed does to all strategies cancels out
 Not hidden a strategy that broke an invariant in any run has no rank and stands last, with the run that shows it
 Start at   compare, Comparison.ranking
 """

@@ -1,13 +1,13 @@
-"""What a rolling deploy of a group costs: the group that a sizing says, in the simulator.
+"""Compute what a rolling deploy of a sized group costs, in the simulator.
 
 Given      how many partitions and consumers, what comes in and what one consumer does, in any unit per second
-Returns    DeployCost for a strategy: standstill, what piles up meanwhile, what changes hands or is read twice
-Assumed    one consumer after the other, down for `downtime_ms` and the next GAP_MS after it is back; default settings;
-           a poll takes at most a second's work; of every figure the mean of a few runs. `assumed` says so to the
-           reader.
-Scaled     more than MOST_CONSUMERS, or more partitions each than MOST_PARTITIONS, are not run: a smaller group that is
-           as busy is, and its costs are carried on by what is known of them. Where each restart stops everybody (an
-           eager group), a partition's standstill grows with the number of restarts; where only some move, it stays.
+Returns    DeployCost for a strategy: standstill, records that pile up meanwhile, partitions that move, records read
+           twice
+Assumed    one consumer after the other, down for `downtime_ms` and the next GAP_MS after it is back. Default settings;
+           a poll takes at most a second's work; each figure is the mean of a few runs. `assumed` says so to users
+Scaled     a group beyond MOST_CONSUMERS, or beyond MOST_PARTITIONS for each consumer, is not run. A smaller group that
+           is as busy runs instead, and its costs are scaled up. Where each restart stops all members (an eager group),
+           a partition's standstill grows with the number of restarts; where only some partitions move, it stays
 Start at   deploy_cost
 """
 

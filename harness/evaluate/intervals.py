@@ -1,4 +1,4 @@
-"""Medians with intervals that assume nothing about how runs are distributed.
+"""Compute medians with intervals that assume nothing about how runs are distributed.
 
 A median lies between two order statistics with a probability that is a sum of binomials, whatever the distribution:
 sort n values, leave out the k lowest and the k highest, and the rest holds it with 1 - 2 P(Binomial(n, 1/2) <= k).

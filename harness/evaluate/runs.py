@@ -1,9 +1,9 @@
-"""Many runs of one scenario, on all cores, and one flat row for each.
+"""Run a scenario many times on all cores, and return one flat row for each run.
 
 Given      a scenario, strategies and seeds: every strategy meets the same seeds, so that runs come in pairs
 Returns    a Sample for each pair, in that order however the work was spread
-Ends       a run that breaks an invariant or fails is a Sample that says so; Ctrl-C ends the workers, and a parent that
-           is killed is noticed by them
+Ends       a run that breaks an invariant or fails is a Sample that says so. Ctrl-C ends the workers; they also end when
+           their parent is killed
 Start at   run_all
 """
 

@@ -1,4 +1,4 @@
-"""A comparison read back from its JSON: its runs are ranked by other weights, or drawn, without being run again."""
+"""Read a comparison back from its JSON, to rank its runs by other weights or to draw them without another run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A run: a scenario, a strategy and a seed give a trace.
+"""Simulate one run: a scenario, a strategy and a seed give a trace.
 
-Given      those three, and how far to go
+Given      those three, and when to stop
 Returns    Run: the facts, and what the run itself cost
 Start at   simulate
 """

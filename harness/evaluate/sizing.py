@@ -1,6 +1,6 @@
-"""How many partitions and consumers a throughput needs, as the books teach it.
+"""Compute how many partitions and consumers a throughput needs, as the books teach it.
 
-Given      a target throughput and two measured rates: what one partition takes from producers, what one consumer does
+Given      a target throughput and two measured rates: records that one partition takes, records that one consumer does
 Returns    partitions, consumers, brokers, and the time to catch up after an outage: now and at a horizon
 Partitions target / min(a partition's rate, a consumer's rate), for the demand at the horizon and with headroom: they
            are chosen once, because adding some later sends keys to other partitions

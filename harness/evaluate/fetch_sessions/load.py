@@ -1,10 +1,10 @@
-"""A broker's clients against its cache of fetch sessions, in virtual time: who has one, who loses one in a deploy.
+"""Run a broker's clients against its cache of fetch sessions, in virtual time: which have one, which lose one.
 
 Given      the clients of one broker, each with the number of partitions it fetches there
 Returns    an Outcome
-Way        clients with a session use it; one without asks again with every fetch, each time at another shard. While no
-           shard would take the best of those who wait, nothing changes until sessions have become older, and time
-           leaps. Fetches of those who wait begin with another client each time: real ones have no fixed order.
+Way        clients with a session use it; a client without one asks again with every fetch, each time at another shard.
+           While no shard would take the best waiting client, nothing changes until sessions are older, so time leaps.
+           Fetches of waiting clients begin with another client each time: real ones have no fixed order
 Start at   deploy
 """
 

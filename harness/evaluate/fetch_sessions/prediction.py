@@ -1,11 +1,11 @@
-"""Incremental fetch sessions (KIP-227) as brokers see them: how many they need, how many slots they have.
+"""Predict incremental fetch sessions (KIP-227) as brokers see them: how many they need, how many slots they have.
 
 Given      groups, and where partitions are led: spread round the brokers unless it is said
 Returns    per broker the sessions of consumers and followers, the slots, and what happens where slots do not suffice
 Counted    a consumer has a session with every broker that leads one of its partitions; a follower has one for each of
            its fetcher threads (num.replica.fetchers) with every broker it follows
-Without a  session a consumer names all its partitions in every request and gets all of them answered, and it tries
-           again each time; losing one costs a round trip (FETCH_SESSION_ID_NOT_FOUND) and a full request
+Without    a session, a consumer names all its partitions in every request and gets an answer for each. It asks for a
+           session each time. Losing one costs a round trip (FETCH_SESSION_ID_NOT_FOUND) and a full request
 Left out   consumers that read from a replica in their own rack; internal topics (their followers share the sessions
            counted here wherever user topics are spread as widely)
 Start at   predict, warning

@@ -1,14 +1,15 @@
-"""A broker's cache of incremental fetch sessions (KIP-227), with the eviction rules of Kafka 4.3.1.
+"""Model a broker's cache of incremental fetch sessions (KIP-227), with the eviction rules of Kafka 4.3.1.
 
 Given      fetches with the time in them: a full one asks for a session, an incremental one uses the one it has
 Returns    a session's id, or None where none could be made; whether a session is still there
 Shards     eight, each with an eighth of the slots (rounded down: fewer than eight slots are none). New sessions go
            round them in turn, and each evicts among its own only.
-Eviction   into a full shard a new session comes by putting out, in this order,
-           1. the one unused for longest, if that is more than two minutes
-           2. the smallest that it may, if it is worth more: a follower's session may put out any consumer's at once,
-              and a smaller follower's that is older than two minutes; a consumer's only a smaller consumer's that is
-Surprise   a session's size and its being old enough are looked at when it is used, not when somebody wants its slot
+Eviction   a new session in a full shard puts out, in this order,
+           1. The session unused for longest, if that is more than two minutes.
+           2. The smallest session that it may, if the new one is worth more. A follower's session may put out any
+              consumer's at once, and a smaller follower's that is older than two minutes. A consumer's session may put
+              out only a smaller consumer's that is older than two minutes
+Surprise   a session's size and age are taken when a client uses it, not when another client wants its slot
 Reference  FetchSessionCacheShard, FetchSession.FetchSessionCache and FetchManager in Apache Kafka 4.3.1
 Start at   FetchSessionCache
 """

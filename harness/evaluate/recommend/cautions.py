@@ -1,4 +1,4 @@
-"""What one should know before taking a strategy; only what applies to it and to the scenario."""
+"""Warn of what users should know before they take a strategy, as far as it applies to the scenario."""
 
 from __future__ import annotations
 

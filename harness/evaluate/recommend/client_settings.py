@@ -1,7 +1,7 @@
-"""What a scenario's clients are set to: the members' own settings over the scenario's.
+"""Find what a scenario's clients are set to: the members' own settings win over the scenario's.
 
-Shared     what holds for all members, and else the scenario's own value: that can be pasted for the whole group
-Different  the rest, which single members keep
+Shared     values that hold for all members, and else the scenario's own: a user can paste them for the whole group
+Different  all other values, which single members keep
 Start at   shared, who_differs
 """
 

@@ -1,7 +1,8 @@
-"""A published decision table, read back: what sweeps found out, for pages and for advice. Plain JSON, no Spark.
+"""Read a published decision table: what sweeps found out, for pages and for advice. It is plain JSON and needs no
+Spark.
 
 Given      the text of a decision_table.json
-Returns    DecisionTable; ContractError where it is none
+Returns    DecisionTable; ContractError where the text is none
 Start at   read_table
 """
 

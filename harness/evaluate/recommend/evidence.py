@@ -1,4 +1,4 @@
-"""What a published decision table says of scenarios like this one: the nearest cells, who won there, in how many runs.
+"""Look up scenarios like this one in a published decision table: the nearest cells, the winners, the number of runs.
 
 Given      a Scenario and a DecisionTable
 Returns    Evidence: the nearest cells with their counts, or why the table has nothing to say of it

@@ -1,4 +1,4 @@
-"""A life for a group of which only its present is known: a deploy, a crash and a scale-out, as most groups have them.
+"""Assume a life for a group of which only the present is known: a deploy, a crash and a scale-out.
 
 Rates      the group's loads as records per second where it has any; members so fast that they are half busy
 Start at   life_of_group

@@ -1,9 +1,9 @@
-"""What to paste: the same strategy in Java's words, in librdkafka's and in the broker's.
+"""Write the settings to paste for a strategy: for Java clients, for librdkafka clients, and for brokers.
 
 The two clients share names but not values: Java takes assignors as classes, librdkafka by name, and librdkafka knows
 range, roundrobin and cooperative-sticky only. In the consumer protocol both refuse session.timeout.ms,
-heartbeat.interval.ms and partition.assignment.strategy: those are the broker's there. What a scenario sets for its
-members and brokers is pasted as well: it held in the runs.
+heartbeat.interval.ms and partition.assignment.strategy: those are the broker's there. Settings of the scenario's
+members and brokers are listed as well, because the runs had them.
 
 Start at   properties
 """

@@ -1,7 +1,7 @@
-"""The page: a comparison, and if there is one the advice drawn from it, as one HTML file.
+"""Write the page: a comparison, and the advice drawn from it if there is one, as one HTML file.
 
 Given      a Comparison, the command that made it, and HTML of the advice
-Returns    the text of the file; nothing in it is fetched from anywhere
+Returns    the text of the file; it fetches nothing from a network
 Start at   report_page
 """
 

@@ -1,4 +1,4 @@
-"""The parts of the page that read without a script: the ranking, all costs, what happened. HTML, escaped."""
+"""Write the parts of the page that read without a script: the ranking, all costs, the events, as escaped HTML."""
 
 from __future__ import annotations
 
