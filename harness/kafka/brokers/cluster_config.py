@@ -1,4 +1,4 @@
-"""The broker settings that decide how groups behave, typed, with defaults that make tests quick.
+"""Hold the broker settings that decide how groups behave, typed, with defaults that make tests quick.
 
 Given      values by keyword; whatever is not a field goes into `extra` under Kafka's own name
 Returns    Kafka properties for one node, to be written as server.properties (jvm) or as KAFKA_* variables (containers)

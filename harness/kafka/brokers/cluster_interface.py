@@ -1,9 +1,9 @@
-"""What every provider of a Kafka cluster offers, so that a caller need not know which one it has.
+"""Define what every provider of a Kafka cluster offers, so that a caller need not know which provider it has.
 
 Given      a number of nodes, a BrokerConfig, a Kafka version
 Returns    a Cluster: an address to connect to, and faults to inject into single nodes
 Invariant  closing a cluster leaves nothing behind: no process, container, network or temp folder
-Start at   Cluster; the providers are jvm.py, containers.py, external.py and mock.py
+Start at   Cluster; the providers are jvm.py, containers.py, external.py and mock.py in providers/
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Faults on single nodes, for the providers that run their nodes themselves.
+"""Inject faults into single nodes, for the providers that run their nodes themselves.
 
-Given      a provider's six verbs on one node: launch, terminate, kill, freeze, thaw, and a look at whether it lives
+Given      a provider's six verbs on one node: launch, terminate, kill, freeze, thaw, and a check that it lives
 Returns    the Cluster that callers see: faults that make sense are injected, others refused, readiness waited for
 Invariant  a node is running, paused or down, and only what is meant to run is waited for
 Start at   NodesCluster; STATES_FOR is the whole state machine

@@ -1,4 +1,4 @@
-"""A cluster until Ctrl-C: what `rebalance-lab broker up` does.
+"""Hold a cluster until Ctrl-C, as `rebalance-lab broker up` does.
 
 The cluster is closed on the way out of SIGINT and SIGTERM alike, so `broker down` is never needed.
 """

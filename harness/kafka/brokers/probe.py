@@ -1,7 +1,7 @@
 """Ask one node one question over a plain socket: the readiness of every provider rests on these answers.
 
-A client library asks whichever node it likes and retries by itself. Here each node is asked in person, so that
-an answer proves that this very node runs, and what it says is what it knows.
+A client library asks whichever node it likes and retries by itself. This module asks each node directly, so that an
+answer proves that this very node runs, and the answer is what this node knows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a log says about a failed start, in as much as fits into one line of an error."""
+"""Find in a log why a start failed, as much as fits into one line of an error."""
 
 LINES = 3
 LENGTH = 300

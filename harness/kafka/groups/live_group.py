@@ -1,4 +1,4 @@
-"""What is known of a live group, as values."""
+"""Define what is known of a live group, as values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What members subscribe to. confluent-kafka's description of a group leaves it out, so each protocol has its own way.
+"""Find what members subscribe to, which confluent-kafka's description of a group leaves out.
 
 Classic    the deprecated list_groups still hands out the members' own subscription bytes (not in the middle of a join)
 Consumer   ConsumerGroupDescribe over harness/kafka/wire, where that may connect: on this machine, or the test cluster

@@ -1,4 +1,4 @@
-"""One member of a live run: a process with one consumer, which tells on standard output what happens to it.
+"""Run one member of a live run: a process with one consumer, which reports on standard output what happens to it.
 
 Given      one line of JSON on standard input (Setup), then commands: {"slow": 3.0}, {"subscribe": {...}}
 Tells      facts as in harness/measure/trace.py, and `processed`: the offsets that it has worked through

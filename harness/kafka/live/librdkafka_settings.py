@@ -1,4 +1,4 @@
-"""A strategy and a scenario as librdkafka's settings, for the consumers of a live run.
+"""Write a strategy and a scenario as librdkafka's settings, for the consumers of a live run.
 
 Refused    what librdkafka does not have: sticky and load-aware assignors, custom ones, cutting a member's network
 Start at   check_live, client_settings

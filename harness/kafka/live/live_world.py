@@ -1,4 +1,4 @@
-"""The world of a live run: a real cluster, processes and the wall clock; harness/timeline/schedule.py acts on it.
+"""Hold the world of a live run: a real cluster, processes and the wall clock; harness/timeline/schedule.py acts on it.
 
 Names      topics and the group get a prefix of their own, which the facts leave out
 Start at   LiveWorld.run

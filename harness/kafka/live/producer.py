@@ -1,4 +1,4 @@
-"""Writes records at given rates: each holds its number within its partition, so that a reader can tell what is missing.
+"""Write records at given rates: each holds its number within its partition, so that a reader can tell what is missing.
 
 Given      one line of JSON on standard input: bootstrap, rates; then {"rates": {topic: [records a second, ...]}} lines
 Tells      how many records each partition has, every REPORT_S: {"t": ..., "written": {"orders": [10, 12]}}

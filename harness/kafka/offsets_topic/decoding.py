@@ -1,4 +1,4 @@
-"""Records of __consumer_offsets from bytes, driven by schemas.py.
+"""Decode records of __consumer_offsets from bytes, driven by record_schemas.py.
 
 Given      a key and a value; a value of None is a tombstone
 Returns    a GroupRecord, None for kinds that are not about consumer groups; MalformedBytes where bytes make no sense

@@ -1,9 +1,9 @@
-"""One connection to a broker: requests out, answers by correlation id, as many in flight as there are.
+"""Connect to a broker: requests go out, answers are matched by correlation id, any number may be in flight.
 
 Given      an address, a client id; kio's request entities
 Returns    kio's response entities; WireError in one line where there is no broker, or none that answers in time
-Order      a broker handles one request of a connection at a time, so a parked JoinGroup holds up what comes behind it:
-           who must not wait opens another connection
+Order      a broker handles one request of a connection at a time, so a parked JoinGroup holds up what comes behind it.
+           A request that must not wait takes another connection
 Start at   connect, Connection.call
 """
 

@@ -1,4 +1,4 @@
-"""What a client knows of a cluster: which versions it speaks, its nodes and topics, and who coordinates a group.
+"""Keep what a client knows of a cluster: its versions, nodes and topics, and which node coordinates a group.
 
 Given      bootstrap addresses
 Returns    Cluster: connections to nodes by address, requests in a version that both sides know

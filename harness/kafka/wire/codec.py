@@ -1,4 +1,4 @@
-"""The lab's messages as kio's entities and back, so that the machines can speak with real peers.
+"""Convert the lab's messages to kio's entities and back, so that the machines can speak with real peers.
 
 Given      a request or response of protocol_v1 or protocol_v2 and its version, or what kio has read
 Returns    kio's entity of that version, or the lab's message; both with every field that the version has

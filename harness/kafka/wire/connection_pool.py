@@ -1,6 +1,6 @@
-"""Connections to one node that nobody waits on, and how busy that node has been of late.
+"""Pool connections to one node that are idle, and note how busy that node has been of late.
 
-A broker serves one request of a connection at a time, so whoever may be parked takes a connection of its own.
+A broker serves one request of a connection at a time, so a request that may be parked takes a connection of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Apache Kafka's own jars, fetched once per version by Maven into the user's cache folder.
+"""Fetch Apache Kafka's own jars, once per version, by Maven into the user's cache folder.
 
 Given      a Kafka version
 Returns    the jars a broker runs from; kafka-clients and kafka-group-coordinator, with Java's assignors, are among them

@@ -1,4 +1,4 @@
-"""OS processes, and the folder they write to, that never outlive the Python process that asked for them.
+"""Run OS processes, and keep the folder they write to, so that neither outlives the Python process that owns them.
 
 Given      a command and a run folder
 Returns    a KeptProcess to signal and to wait for

@@ -1,9 +1,9 @@
-"""The `testcontainers` provider: the official apache/kafka image on any engine that the Docker API reaches.
+"""Start the official apache/kafka image on any engine that the Docker API reaches: the `testcontainers` provider.
 
-Given      an engine (DOCKER_HOST is honoured) that has the image or can pull it (versions.py names it)
+Given      an engine (DOCKER_HOST is honoured) that has the image or can pull it (../versions.py names it)
 Returns    a KRaft cluster of combined nodes on a network of its own, each advertised at a port of the host
 Invariant  containers and network carry a label with the run's id; they go with the cluster, and should its owner be
-           killed, container_keeper.py removes what carries that label (so no reaper image need be pulled)
+           killed, ../processes/container_keeper.py removes what carries that label (so no reaper image is pulled)
 Start at   start; a node is KafkaNode, faults are the engine's own: stop, kill, pause
 
 Any KAFKA_* variable makes the image forget its default configuration, so everything is set.

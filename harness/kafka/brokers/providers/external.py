@@ -1,6 +1,6 @@
-"""The `external` provider: a cluster that somebody else runs, by its bootstrap address.
+"""Connect to a cluster that the user runs, by its bootstrap address: the `external` provider.
 
-It is only ever a client: nothing is started, configured or broken there.
+The provider is only a client: it starts, configures and breaks nothing there.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The `jvm` provider: Apache Kafka's own artifacts, run as processes of this machine.
+"""Run Apache Kafka's own artifacts as processes of this machine: the `jvm` provider.
 
-Given      Java 17+, and Maven for the first run of a Kafka version (artifacts.py)
+Given      Java 17+, and Maven for the first run of a Kafka version (../processes/artifacts.py)
 Returns    a KRaft cluster of combined nodes (broker and controller in one) on 127.0.0.1
-Invariant  processes and run folder go with the cluster, or with the Python process that owns it (processes.py)
-Start at   start; faults are signals, and what they mean for a cluster is in faults.py
+Invariant  processes and run folder go with the cluster, or with the Python process that owns it
+           (../processes/owned_process.py)
+Start at   start; faults are signals, and what they mean for a cluster is in ../faults.py
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The `mock` provider: librdkafka's in-process cluster, real protocol without a server.
+"""Start librdkafka's in-process cluster, the real protocol without a server: the `mock` provider.
 
 It is the embedded default: confluent-kafka alone is enough, and it is there at once. The cluster lives inside one
 librdkafka client handle; other clients, also of other processes, reach it by its bootstrap address.

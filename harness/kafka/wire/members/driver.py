@@ -1,4 +1,4 @@
-"""A member machine on a real cluster: it is told what the network, the clock and the application say, and obeyed.
+"""Drive a member machine on a real cluster: the driver tells it of network, clock and application, and obeys it.
 
 Given      a machine of protocol_v1 or protocol_v2, a Cluster, and an Application
 Returns    nothing; the machine joins, rebalances, commits and leaves, and the application is called as Java's would be

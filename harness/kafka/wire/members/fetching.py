@@ -1,4 +1,4 @@
-"""Records from their leaders: just enough of ListOffsets and Fetch for our members to consume.
+"""Fetch records from their leaders, with just enough of ListOffsets and Fetch for our members to consume.
 
 Given      partitions with the offsets to read from
 Returns    what was read, by partition, with the offset that comes next; None where a leader is gone or has moved

@@ -1,7 +1,7 @@
-"""Our members in a real group: any assignor of ours or of a user's, beside whatever clients are there already.
+"""Run our members in a real group: any assignor of ours or of a user's, beside the clients that are there already.
 
 Given      a strategy, a group, topics, how many members, a bootstrap address
-Returns    when it is told to stop, after every member has left; Change values as assignments change meanwhile
+Returns    after it is told to stop and every member has left; Change values as assignments change meanwhile
 Start at   run_members
 """
 

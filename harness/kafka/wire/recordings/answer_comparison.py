@@ -1,4 +1,4 @@
-"""What a broker and our coordinator answered to the same requests, field by field.
+"""Compare what a broker and our coordinator answered to the same requests, field by field.
 
 Given      a recording and its replay
 Returns    a Difference for every field that is not equal, with the path; those that are explained carry a name

@@ -1,4 +1,4 @@
-"""What a comparison needs of a broker before it begins: its settings, and the topics of the sequence.
+"""Prepare a broker for a comparison: read its settings, and create the topics of the sequence.
 
 Given      a bootstrap address; topics with their partitions
 Returns    the settings that a coordinator obeys, as the broker has them; topics that are missing are created

@@ -1,10 +1,10 @@
-"""One sequence to a broker and to our coordinator, and what differs.
+"""Send one sequence to a broker and to our coordinator, and list what differs.
 
 Given      a sequence as decoded JSON, and a Bench: a broker with its settings and topics
 Returns    an Outcome: the recording as a sequence file that `rebalance-lab play` takes, and the differences
 Busy       a machine that stands still for a while makes races: then it is done again, and if it is so every time, less
            is compared (replay.py); `compared` says how much
-Start at   Bench.compare; shrinking.py
+Start at   Bench.compare
 """
 
 from __future__ import annotations

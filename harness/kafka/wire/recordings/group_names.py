@@ -1,4 +1,4 @@
-"""The groups of a sequence under fresh names on the broker, so that two recordings never meet there.
+"""Give the groups of a sequence fresh names on the broker, so that two recordings never meet there.
 
 Given      a request's body, or an answer's
 Returns    the body with the broker's names in it, or with the sequence's

@@ -1,9 +1,9 @@
-"""A sequence sent to a real broker in real time: every step at its moment, every answer as JSON with its time.
+"""Send a sequence to a real broker in real time: every step at its moment, every answer as JSON with its time.
 
 Given      a parsed sequence, a Cluster, and how the sequence's groups are to be called there
 Returns    a Recording: what was sent and answered when, in milliseconds since the first step
-Parked     a broker serves one request of a connection at a time; each request here has a connection that is idle, so
-           a JoinGroup that waits for others holds up nobody
+Parked     a broker serves one request of a connection at a time. Each request here takes an idle connection, so a
+           JoinGroup that waits for other members holds up no other request
 Order      a step waits until the one before it is answered, or is clearly parked: requests of two connections can
            overtake each other
 Start at   Recorder.run, take

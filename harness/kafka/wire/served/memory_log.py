@@ -1,8 +1,8 @@
-"""Topics and their records in memory: just enough of a log for clients to produce to and to consume from.
+"""Keep topics and their records in memory: just enough of a log for clients to produce to and to consume from.
 
 Given      record batches as producers send them
 Returns    batches with their offsets, from an offset on
-Bounded    by MAX_BYTES in all; what comes beyond is refused. Nothing is written anywhere, and nothing survives
+Bounded    by MAX_BYTES in all; records beyond that are refused. Nothing is written to disk, and nothing survives
 Start at   MemoryLog.append, read
 """
 
