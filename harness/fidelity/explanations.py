@@ -1,4 +1,4 @@
-"""Why a live run may differ from a simulated one: named reasons, each with what it allows and no more.
+"""Explain why a live run may differ from a simulated one: named reasons, each with what it allows and no more.
 
 The simulator's members are Java's; the live ones are librdkafka's (2.x, as confluent-kafka brings it). Where the two
 differ by design, a difference is explained, within the bound that the reason itself sets.

@@ -1,4 +1,4 @@
-"""Simulation and live run side by side: the proof, scenario by scenario, that what the lab predicts is what happens.
+"""Compare simulation and live run, scenario by scenario, to prove that what the lab predicts is what happens.
 
 Given      scenarios, strategies, a cluster; the simulator's constants are calibrated, the same for all (calibration.py)
 Returns    for each pair: measures with simulated median and range over seeds, the live value, their ratio, and in words
