@@ -1,4 +1,4 @@
-"""A sweep's cells: every combination of its parameters' values, as a scenario of its own.
+"""List a sweep's cells: every combination of its parameters' values, as a scenario of its own.
 
 Given      a Sweep
 Returns    Cells, each once however many combinations lead to it; ContractError where a value makes no scenario

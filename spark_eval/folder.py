@@ -1,4 +1,4 @@
-"""A sweep's folder, on a local disk or any file system that Hadoop knows: what is in it, and what of it is finished.
+"""Manage a sweep's folder, on a local disk or any file system that Hadoop knows, and tell what of it is finished.
 
 sweep.json        which sweep this is, and which version began it
 cells/            the scenarios

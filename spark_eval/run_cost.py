@@ -1,7 +1,7 @@
-"""What a run will cost, before it runs: so that tasks get equal work and a hundred big runs do not end up in one.
+"""Predict what a run will cost before it runs, so that all Spark tasks get equal work.
 
 The unit is about a millisecond of one core; only proportions matter. A rebalance is work for every member, and every
-start or stop is a rebalance; partitions add to each of them; quiet time costs little, because the simulator leaps it.
+start or stop is a rebalance. Partitions add to each rebalance. Quiet time costs little, because the simulator leaps it.
 Start at   predicted_ms
 """
 

@@ -1,7 +1,7 @@
-"""A place in a scenario's data by its path: `members.consumer.count`, `timeline[*].rolling restart.downtime`.
+"""Find a place in a scenario's data by its path: `members.consumer.count`, `timeline[*].rolling restart.downtime`.
 
-Names hold dots themselves (`client.session.timeout.ms`), so a path is read against the data: the longest key that is
-there wins. A last step that is not there yet is a new key; whether the scenario knows it is for its reader to say.
+Names hold dots themselves (`client.session.timeout.ms`), so a path is read against the data: the longest existing key
+wins. A last step that does not exist yet is a new key; the scenario's reader decides whether a scenario has it.
 Start at   put
 """
 

@@ -1,7 +1,7 @@
-"""A Spark session as people need it: this Python, this machine's address, no noise, and clear words when it fails.
+"""Open a Spark session with this Python and this machine's address, without noise, and with clear errors.
 
 Given      a master: local[*], local-cluster[...], spark://host:port or whatever Spark knows
-Returns    a session; ContractError where there is no Java, nobody answers, or nobody takes the work
+Returns    a session; ContractError where there is no Java, no master answers, or no worker takes the work
 Leaves     the user's own settings alone: PYSPARK_PYTHON, SPARK_LOCAL_IP and SPARK_LOCAL_HOSTNAME win
 Start at   open_session
 """

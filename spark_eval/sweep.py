@@ -1,9 +1,9 @@
-"""A sweep from beginning to end, in waves: each is a Spark job whose results are kept before the next begins.
+"""Run a sweep from beginning to end, in waves: each is a Spark job whose results are kept before the next begins.
 
 Given      a session, a Sweep and a folder
 Returns    an Outcome; the folder then holds every run's row, and nothing is run that it held before
-Ends       Ctrl-C and kill -9 lose the wave that is on its way, some twenty seconds of work; `resume` does the rest
-Survives   a run that ends its worker process: halves of the wave are tried until it stands alone, and it becomes a row
+Ends       Ctrl-C and kill -9 lose the current wave, some twenty seconds of work; `resume` does the rest
+Survives   a run that ends its worker process: halves of the wave are tried until that run is alone and becomes a row
 Start at   run_sweep
 """
 

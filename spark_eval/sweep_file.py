@@ -1,10 +1,10 @@
-"""A sweep file: a scenario, what to vary in it, which strategies, which seeds.
+"""Read a sweep file: a scenario, what to vary in it, which strategies, which seeds.
 
 ```yaml
 name: deploys and group size
 scenario: ../scenarios/rolling_deploy.yaml     # or the scenario itself; `scenarios: [a.yaml, b.yaml]` for several
 parameters:
-  members.consumer.count: [3, 6, 12]           # parameters.py has all the forms
+  members.consumer.count: [3, 6, 12]           # sweep_parameters.py has all the forms
 strategies: [classic/range, consumer/uniform]  # the usual seven without it
 seeds: 20                                      # or a list
 draws: 50                                      # of the distributions together, if there are any

@@ -1,4 +1,4 @@
-"""What a sweep varies: each parameter is a list of choices, or a distribution that every draw takes a value from.
+"""Read what a sweep varies: each parameter is a list of choices, or a distribution that every draw takes a value from.
 
 Grid       `[3, 6, 12]`
 Range      `{from: 5s, to: 60s, steps: 4}`, evenly; with `scale: log` by equal factors

@@ -1,8 +1,8 @@
-"""Membership logs: who came and went, from JSON lines, CSV or Parquet, as many files as there are.
+"""Read membership logs, which members came and went, from JSON lines, CSV or Parquet files.
 
 Columns    time (milliseconds since 1970, or ISO 8601), group, member, event; topics if known, with commas
 Events     join, leave, crash, restart
-Bad lines  what has no time, group or member, or an event that nobody knows, is set aside with its file and the reason
+Bad lines  a line without time, group or member, or with an unknown event, is set aside with its file and the reason
 Start at   read_logs
 """
 

@@ -1,4 +1,4 @@
-"""Real inputs into a folder: a scenario for each group, a sweep file over all of them, and what could not be read.
+"""Write real inputs into a folder: a scenario for each group, a sweep file over all of them, and unreadable lines.
 
 Given      files and folders (snapshots as .json, logs as .jsonl, .csv or .parquet), and a cluster's address
 Returns    Ingested: how many groups, events and lines set aside

@@ -1,10 +1,11 @@
-"""Records of __consumer_offsets, read as a story: the groups as they are now, and who came and went when.
+"""Follow groups through the records of __consumer_offsets: as they are now, and which members came and went when.
 
 Classic    a GroupMetadata record holds the whole group each time: members that were not in the one before have joined
 Consumer   a ConsumerGroupMemberMetadata record is one member, and its tombstone that it is gone
-Names      static members have one of their own; a dynamic one is new each time, so who comes after one of the same
-           client and host has left takes its place
-Known not  why somebody left: a crash and a goodbye look alike. Compaction takes old records away, and their story
+Names      static members keep one name. A dynamic member has a new id each time, so it takes the name of a member of
+           the same client and host that has left
+Known not  why a member left: a crash and a LeaveGroup look alike. Compaction removes old records, and with them what
+           they tell
 Start at   groups_now, happenings
 """
 

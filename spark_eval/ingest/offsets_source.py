@@ -1,4 +1,4 @@
-"""__consumer_offsets as a Spark data source: one input partition for each partition of the topic.
+"""Read __consumer_offsets as a Spark data source: one input partition for each partition of the topic.
 
 Given      options `bootstrap`, and `settings` (JSON) for a cluster that wants more than an address
 Returns    a frame of RECORDS, from the beginning of each partition to where it ended when the reading began

@@ -1,4 +1,4 @@
-"""Drawn from the table: the Pareto plot and the sensitivity bars, as SVG and HTML that need no script."""
+"""Draw the Pareto plot and the sensitivity bars from the table, as SVG and HTML that need no script."""
 
 from __future__ import annotations
 

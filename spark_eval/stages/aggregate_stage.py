@@ -1,4 +1,4 @@
-"""Stage three: results become what they say, in Spark SQL.
+"""Turn results into figures for each cell and strategy, in Spark SQL: stage three.
 
 scored         every run that got to its end, with its cost by the weights
 by_strategy    a cell's strategies: quantiles, medians of all costs, wins, paired difference to the cell's best, front

@@ -1,7 +1,7 @@
-"""Stage one: cells become runs, each cell with each strategy and each seed.
+"""Expand cells into runs, each cell with each strategy and each seed: stage one.
 
 Given      a frame of CELLS, and strategies and seeds
-Returns    a frame of RUNS; a run's id is a hash of what it is, so it is the same in every sweep and on every machine
+Returns    a frame of RUNS; a run's id is a hash of its content, the same in every sweep and on every machine
 Start at   expand
 """
 

@@ -1,4 +1,4 @@
-"""Which run goes into which task: tasks of equal predicted cost, in an order that does not depend on the machine.
+"""Plan which run goes into which task: tasks of equal predicted cost, in the same order on every machine.
 
 Place      runs stand in one row, a cell's runs side by side, so that a task reads few scenarios
 Task       the row is cut where the predicted cost reaches the next multiple of a task's share

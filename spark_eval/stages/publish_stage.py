@@ -1,4 +1,4 @@
-"""Stage four: the decision table, as Parquet for machines and as one JSON file for people, pages and `recommend`.
+"""Publish the decision table, as Parquet for machines and as JSON for people, pages and `recommend`: stage four.
 
 Given      the results and the cells of a sweep
 Returns    the table as data, with its provenance: versions, seeds, counts; nothing of when and where it was made, so

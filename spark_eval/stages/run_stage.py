@@ -1,4 +1,4 @@
-"""Stage two: runs become results, in Python workers beside the data.
+"""Run the runs in Python workers beside the data, and return results: stage two.
 
 Given      a frame of RUNS with the cells' documents beside them
 Returns    a frame of RESULTS, one row a run; a run that fails is a row as well, with what replays it here
