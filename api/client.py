@@ -1,4 +1,4 @@
-"""A small typed client of the HTTP service, for programs that ask: one class for each way to wait.
+"""Call the HTTP service from a program, through a small typed client: one class for each way to wait.
 
     with Client("http://127.0.0.1:8000") as lab:
         answer = lab.assign(group, strategy="classic/sticky")
@@ -9,7 +9,7 @@
 
 Errors     ServiceError with the service's own words: status, detail, path of the bad field, seconds to wait
 Patience   a service that is busy (429, 503) is asked again after its Retry-After, `retries` times
-Shared     what is asked and how answers are read; the two classes only differ in how they wait
+Shared     requests and the reading of answers; the two classes only differ in how they wait
 Start at   Client
 """
 

@@ -1,4 +1,4 @@
-"""What the commands share at a terminal: reading a file or standard input, bad input as one line, compact ranges."""
+"""Share what the commands do at a terminal: read a file or standard input, report bad input in one line, print ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One group, or many, through a strategy: a request of the JSON contract to its answer.
+"""Assign one group, or many, by a strategy: a request of the JSON contract to its answer.
 
 Given      decoded JSON: {"strategy": ..., "group": ...}, a bare group, or {"requests": [...]}
 Returns    the answer of the contract; ContractError or AssignorError for a single request that is wrong, and the same

@@ -1,4 +1,4 @@
-"""A scenario, a group or a saved comparison to advice: which strategy, why, how sure, what to paste, how to get there.
+"""Choose a strategy for a scenario, a group or a saved comparison: why, how sure, what to paste, how to migrate.
 
 Given      a decoded document and what is asked beside it; `run` runs the comparison where none was saved, so that the
            command line can show a bar and the service can hold it to limits

@@ -1,4 +1,4 @@
-"""Rates that somebody measured to partitions and consumers.
+"""Compute a group's size: measured rates to partitions and consumers.
 
 Given      rates, shares and times as people write them: `5k/s`, `30%`, `2y`
 Returns    Sized: the needs in one unit, the sizing, what a deploy of that group costs, and which unit that is;

@@ -1,4 +1,4 @@
-"""`rebalance-lab assign`: one group, or many, through one strategy or two side by side."""
+"""Run `rebalance-lab assign`: one group, or many, through one strategy or two side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rebalance-lab check`: an assignor's report card, and a counterexample that can be seen again."""
+"""Run `rebalance-lab check`: an assignor's report card, and a counterexample that can be seen again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rebalance-lab compare`: strategies on one scenario, as a table, as JSON, or as a web page."""
+"""Run `rebalance-lab compare`: strategies on one scenario, as a table, as JSON, or as a web page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rebalance-lab fidelity`: what was simulated and what happened, side by side."""
+"""Run `rebalance-lab fidelity`: the simulated and the real run side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rebalance-lab group describe` and `group snapshot`: a live group as a table, or as JSON that other commands take."""
+"""Run `rebalance-lab group describe` and `group snapshot`: a live group as a table, or as JSON for other commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rebalance-lab live --assignor`: our members, led by any assignor, in a real group until Ctrl-C."""
+"""Run `rebalance-lab live --assignor`: our members, led by any assignor, in a real group until Ctrl-C."""
 
 from __future__ import annotations
 

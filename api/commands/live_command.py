@@ -1,4 +1,4 @@
-"""`rebalance-lab live`: a scenario with real consumers, or the lab's own members in a real group."""
+"""Run `rebalance-lab live`: a scenario with real consumers, or the lab's own members in a real group."""
 
 from __future__ import annotations
 

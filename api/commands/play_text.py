@@ -1,4 +1,4 @@
-"""One line for a request or an answer in the chart of `play`: what tells it from the next; the rest is left to --json.
+"""Shorten a request or an answer to one line for the chart of `play`; --json has the rest.
 
 Partitions are short: `orders 0-2 5`. A heartbeat of KIP-848 shows its epoch and only what it says is new.
 """

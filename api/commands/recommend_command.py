@@ -1,4 +1,4 @@
-"""`rebalance-lab recommend`: a comparison turned into an answer, with what to paste and how to get there."""
+"""Run `rebalance-lab recommend`: advice from a comparison, with settings to paste and steps to migrate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rebalance-lab record`: one sequence to a real broker; what it answered beside the steps, and whether we agree."""
+"""Run `rebalance-lab record`: one sequence to a real broker, its answers beside the steps, and where we differ."""
 
 from __future__ import annotations
 

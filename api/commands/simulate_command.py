@@ -1,4 +1,4 @@
-"""`rebalance-lab simulate`: one run, looked at: who owns what at a moment, what happened, what it cost."""
+"""Run `rebalance-lab simulate`: one run, with the owners at a moment, the events and the costs."""
 
 from __future__ import annotations
 

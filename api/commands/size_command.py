@@ -1,4 +1,4 @@
-"""`rebalance-lab size`: partitions and consumers for a throughput, from rates that somebody measured."""
+"""Run `rebalance-lab size`: partitions and consumers for a throughput, from rates that the user measured."""
 
 from __future__ import annotations
 

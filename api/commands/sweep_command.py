@@ -1,4 +1,4 @@
-"""`rebalance-lab sweep`: runs by the thousand, and what they say."""
+"""Run `rebalance-lab sweep`: runs by the thousand, and what they show."""
 
 from __future__ import annotations
 

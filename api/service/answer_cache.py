@@ -1,4 +1,6 @@
-"""Answers by what was asked: the same question, body and options alike, has the same answer. Least used goes first."""
+"""Cache answers by what was asked: the same question, body and options alike, has the same answer. Least used goes
+first.
+"""
 
 from __future__ import annotations
 

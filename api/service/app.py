@@ -1,4 +1,4 @@
-"""The ASGI application, put together. Start at create_app."""
+"""Build the ASGI application. Start at create_app."""
 
 from __future__ import annotations
 

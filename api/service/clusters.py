@@ -1,4 +1,4 @@
-"""Groups of the clusters that the operator named. A broker that hangs holds a thread of its own here, nothing else.
+"""Describe groups of the clusters that the operator named. A broker that hangs holds only a thread of its own here.
 
 Start at   Clusters.describe
 """

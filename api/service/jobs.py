@@ -1,7 +1,8 @@
-"""Simulations: submitted, followed, fetched, cancelled. They live in memory and are forgotten, oldest first.
+"""Run simulations as jobs: submitted, followed, fetched, cancelled. Jobs live in memory; the oldest are forgotten
+first.
 
-Bound      so many may wait or run, so many (and so many bytes) are kept when they are over
-Whose      a job belongs to the token it came with; to others it does not exist
+Bound      limits say how many may wait or run, and how many (and how many bytes) are kept when they are over
+Whose      a job belongs to the token it came with; for any other token it does not exist
 Start at   Jobs.submit
 """
 

@@ -1,4 +1,4 @@
-"""What the routes share: processes, cache, jobs, clusters; from questions to answers or problems.
+"""Hold what the routes share, processes, cache, jobs and clusters, and turn questions into answers or problems.
 
 Start at   Service.ask
 """

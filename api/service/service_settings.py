@@ -1,4 +1,4 @@
-"""What an operator decides, from a TOML file and from flags that win over it.
+"""Read what an operator decides, from a TOML file and from flags that win over it.
 
 Given      the file's text
 Returns    Settings; ContractError with the path of the first bad key

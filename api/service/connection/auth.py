@@ -1,9 +1,9 @@
-"""Who asks, and how often they may.
+"""Authenticate clients by their tokens, and limit how often each may ask.
 
 Given      a request's Authorization
 Returns    the name of its token; Problem 401 or 429 otherwise
-Compared   as hashes, against every token there is, in constant time: neither how long it takes nor what it says tells
-           how near a guess was
+Compared   as hashes, against every token there is, in constant time: neither duration nor answer tells how near a guess
+           was
 Start at   Guard.admit
 """
 

@@ -1,4 +1,4 @@
-"""A request's body in, held to its size and its time; an answer or a problem out."""
+"""Read a request's body within its size and time, and send an answer or a problem."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""A connection with deadlines: uvicorn waits for ever for the head of a request, and a thousand who never finish one
-would be all there is room for.
+"""Give each connection deadlines, because uvicorn waits for ever for the head of a request.
+
+A thousand clients that never finish a request would otherwise use up all connections.
 
 Head       must be there in `header_s` after its first byte, or after the connection was made
 Rest       what is left of a body when its answer is sent is read and thrown away, for `body_s` at most

@@ -1,7 +1,7 @@
-"""What every request passes on its way in and out.
+"""Check every request on its way in, and complete its answer on the way out.
 
 In         an id, the host it names, its token and that token's rate
-Out        headers that keep browsers from guessing, framing and running what is not ours; a log line; a measurement
+Out        headers that keep browsers from guessing, framing and running foreign content; a log line; a measurement
 Bugs       end as a problem 500 with the request's id; the trace goes to the log
 Start at   Edge.__call__
 """

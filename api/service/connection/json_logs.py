@@ -1,4 +1,4 @@
-"""Logs as JSON lines on standard error. What is logged of a request never holds its Authorization, body or query."""
+"""Log as JSON lines on standard error. The log of a request never holds its Authorization, body or query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a route is documented: what it takes, what it gives, which problems it may have, where one goes from there."""
+"""Describe a route: what it takes, what it gives, which problems it may have, and where a client goes from there."""
 
 from __future__ import annotations
 

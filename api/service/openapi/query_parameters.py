@@ -1,6 +1,6 @@
-"""Parameters of a query: described once, read strictly by the same description.
+"""Describe the parameters of a query once, and read them strictly by the same description.
 
-A parameter that nobody knows is refused: ?optimun=true would otherwise be ignored in silence.
+An unknown parameter is refused: ?optimun=true would otherwise be ignored in silence.
 """
 
 from __future__ import annotations

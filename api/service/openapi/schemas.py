@@ -1,4 +1,4 @@
-"""The JSON contract, scenarios, answers and problems as JSON Schema 2020-12. Start at components."""
+"""Write the JSON contract, scenarios, answers and problems as JSON Schema 2020-12. Start at components."""
 
 from __future__ import annotations
 

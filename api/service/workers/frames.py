@@ -1,7 +1,7 @@
-"""How the service and its processes talk over a socket: a kind, a length, and that many bytes.
+"""Frame the messages between the service and its processes on a socket: a kind, a length, and that many bytes.
 
 A question is a head (JSON) and a body as it came over the network; an answer's body goes back over the network as it
-is. So the event loop neither reads nor writes anybody's JSON.
+is. So the event loop neither reads nor writes a client's JSON.
 """
 
 from __future__ import annotations

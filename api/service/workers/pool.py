@@ -1,8 +1,8 @@
-"""Processes for all work that costs time. The event loop only waits.
+"""Run all work that costs time in processes. The event loop only waits.
 
 Given      how many processes, how many questions may wait for one, and the limits the processes hold to
-Bound      who comes when enough wait, or would wait too long, is refused at once (Busy) and told when to come again
-Time       a question that takes too long costs its process its life; so does one whose asker went away
+Bound      when enough questions wait, or one would wait too long, it is refused at once (Busy) with a time to retry
+Time       a process is killed when its question takes too long, or when the client of its question went away
 Death      a process that dies with a question (kill -9, out of memory) is replaced, and the question asked once more
 Start at   Pool.run
 """

@@ -1,6 +1,6 @@
-"""What the processes can be asked: bytes as they came in, options that were checked, and bytes to send back.
+"""Answer the questions that the processes can be asked: bytes as they came in, checked options, bytes to send back.
 
-Limits     are held to here, before the work: what a request describes is known once it has been read
+Limits     are checked here, before the work: the size of a request's group is known once it has been read
 Start at   OPERATIONS
 """
 
