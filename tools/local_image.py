@@ -1,4 +1,4 @@
-"""A Kafka image made of what this machine has, where none can be pulled: `make kafka-image`.
+"""Build a Kafka image from what this machine has, where none can be pulled: `make kafka-image`.
 
 Given      a Docker engine, the host's Java runtime (Linux with glibc), Maven's artifacts and a static busybox
 Returns    an image that is driven by the same KAFKA_* variables as the official one: it starts with Kafka's own
