@@ -1,7 +1,7 @@
 """Read, check and write scenario files: a group, its workload and a timeline of events.
 
 model.py            Scenario and its events as frozen dataclasses
-reader.py           a file to a Scenario (documents.py: YAML and JSON; checks.py refuses what cannot happen)
+reader.py           a file to a Scenario (documents.py decodes YAML and JSON; checks.py refuses what cannot happen)
 writer.py           a Scenario back to the data of a file
 forms/              the shape of a file, as pydantic classes and as JSON Schema
 events.py, topics.py, settings.py, strategy_lists.py   the parts of a file

@@ -1,4 +1,4 @@
-"""Hold the consumer's settings that a classic member obeys, under Kafka's names, with the Java client 4.3.1's defaults."""
+"""Hold the consumer's settings that a classic member obeys, with the Java client 4.3.1's names and defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Define a topic's shape in a scenario file: how many records come in over time, and how records and replicas spread."""
+"""Define a topic's shape in a scenario file: the records that come in over time, and the spread of records and
+replicas.
+"""
 
 from __future__ import annotations
 
