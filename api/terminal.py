@@ -1,4 +1,4 @@
-"""Share what the commands do at a terminal: read a file or standard input, report bad input in one line, print ranges."""
+"""Share what the commands do at a terminal: reading input, printing ranges, and report bad input as one line."""
 
 from __future__ import annotations
 
