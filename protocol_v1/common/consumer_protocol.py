@@ -120,7 +120,9 @@ def _topic_partitions(partitions: Mapping[str, Iterable[int]]) -> list[bytes]:
 
 
 class Reader:
-    """Big-endian reading with a position for messages. Nothing is allocated on the word of a length field."""
+    """Read big-endian values, with a position for messages. A length field alone never makes the reader allocate
+    memory.
+    """
 
     def __init__(self, data: bytes, what: str) -> None:
         self.data = data

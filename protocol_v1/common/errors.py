@@ -60,7 +60,7 @@ class InvariantBroken(Exception):
 
 
 class MalformedBytes(ValueError):
-    """Somebody's subscription or assignment bytes cannot be read; the message says where and why."""
+    """Refuse subscription or assignment bytes that cannot be read; the message says where and why."""
 
 
 APPEND_ERRORS = {

@@ -47,7 +47,9 @@ def topic_name() -> Any:
 
 @light(kw_only=True)
 class Request:
-    """What Kafka's request header holds. Requests compare by value; the correlation id tells two equal ones apart."""
+    """Hold what Kafka's request header holds. Requests compare by value; the correlation id tells two equal ones
+    apart.
+    """
 
     versions: ClassVar[range]
     latest: ClassVar[int]
@@ -61,12 +63,12 @@ class Request:
 
 @light(kw_only=True)
 class Response:
-    """What a coordinator answers."""
+    """Carry what a coordinator answers."""
 
 
 @light(kw_only=True)
 class Protocol:
-    """One entry of a member's ordered list: an assignor's name and the bytes it wants the leader to see."""
+    """Hold one entry of a member's ordered list: an assignor's name and the bytes it wants the leader to see."""
 
     name: str
     metadata: bytes

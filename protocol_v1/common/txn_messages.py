@@ -31,7 +31,7 @@ class TxnOffsetCommitRequestTopic:
 
 @light(kw_only=True)
 class TxnOffsetCommitRequest(Request):
-    """What a transactional producer commits for a consumer; it counts once the transaction has ended."""
+    """Commit offsets of a transactional producer for a consumer; they count once the transaction has ended."""
 
     versions: ClassVar[range] = range(0, 6)
     latest: ClassVar[int] = 5

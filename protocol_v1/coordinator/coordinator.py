@@ -75,7 +75,7 @@ HANDLERS: Mapping[type[Request], Callable[[Turn, Any], None]] = {
 
 
 class Status(Enum):
-    """Whether the partition is served here; the value is what requests hear meanwhile."""
+    """Tell whether the coordinator serves the partition; the value is the error that requests get meanwhile."""
 
     LOADING = Error.COORDINATOR_LOAD_IN_PROGRESS
     ACTIVE = Error.NONE

@@ -85,7 +85,7 @@ class SyncCommit:
 
 @dataclass(slots=True)
 class Join:
-    """One JoinGroup and SyncGroup exchange: in flight, or over and not looked at by poll() yet."""
+    """Hold one JoinGroup and SyncGroup exchange: in flight, or over and not seen by poll() yet."""
 
     assignment: bytes | None = None
     failure: JoinFailure | None = None

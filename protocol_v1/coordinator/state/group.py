@@ -48,7 +48,9 @@ def rebalance_timeout_of(request: JoinGroupRequest) -> int:
 
 @dataclass(slots=True, kw_only=True)
 class InitialDelay:
-    """How the join timer of a group that was empty goes on: what it waits now, and what it may still add to that."""
+    """Hold how the join timer of a group that was empty goes on: its current delay, and what it may still add to
+    that.
+    """
 
     delay_ms: int
     left_ms: int

@@ -72,7 +72,7 @@ class OffsetTombstone:
 
 @light(kw_only=True)
 class PendingOffset:
-    """An OffsetCommit in a batch of a transactional producer."""
+    """Hold an OffsetCommit in a batch of a transactional producer."""
 
     producer_id: int
     commit: OffsetCommit
@@ -95,7 +95,7 @@ PendingOffsets: TypeAlias = dict[tuple[str, str, int], tuple[int, OffsetCommit]]
 
 @dataclass(slots=True)
 class Image:
-    """All that a coordinator keeps: the groups, and their offsets by (topic, partition)."""
+    """Hold all that a coordinator keeps: the groups, and their offsets by (topic, partition)."""
 
     groups: dict[str, ClassicGroup] = field(default_factory=dict)
     offsets: dict[str, GroupOffsets] = field(default_factory=dict)

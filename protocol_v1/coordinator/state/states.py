@@ -25,7 +25,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What moves a group; the value is what a trace says."""
+    """Name what moves a group; the value is what a trace says."""
 
     CREATED = "group created"
     LOADED_WITHOUT_MEMBERS = "loaded without members"
