@@ -57,7 +57,7 @@ class ConsumerGroupHeartbeatRequest(Request):
 
 @light()
 class HeartbeatAssignment:
-    """All of it, never a difference."""
+    """Carry the member's whole assignment, never a difference."""
 
     topic_partitions: tuple[TopicPartitions, ...] = ()
 
@@ -139,7 +139,9 @@ class AlterConfigsResource:
 
 @light(kw_only=True)
 class IncrementalAlterConfigsRequest(Request):
-    """How an administrator gives one group a session timeout, heartbeat interval or assignment interval of its own."""
+    """Give one group a session timeout, heartbeat interval or assignment interval of its own, as an administrator
+    does.
+    """
 
     versions: ClassVar[range] = range(0, 2)
     latest: ClassVar[int] = 1

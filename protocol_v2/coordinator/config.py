@@ -15,7 +15,7 @@ INT32_MAX = 2**31 - 1
 
 
 class MigrationPolicy(Enum):
-    """Which way a group with members may change its protocol; empty groups change it under every policy."""
+    """Name which way a group with members may change its protocol; empty groups change it under every policy."""
 
     BIDIRECTIONAL = "bidirectional"
     UPGRADE = "upgrade"

@@ -80,7 +80,7 @@ OF_A_GROUP: Mapping[type[Request], Callable[[Turn, ConsumerGroup, Any], None]] =
 
 
 class Status(Enum):
-    """Whether the partition is served here; the value is what requests hear meanwhile."""
+    """Tell whether the coordinator serves the partition; the value is the error that requests get meanwhile."""
 
     LOADING = Error.COORDINATOR_LOAD_IN_PROGRESS
     ACTIVE = Error.NONE

@@ -30,7 +30,7 @@ MEMBER_ID_FROM_CLIENT_SINCE = 1
 
 
 class Refused(Exception):
-    """A peer's mistake, on its way to becoming an answer."""
+    """Refuse a peer's mistake; the coordinator turns this exception into an answer."""
 
     def __init__(self, error: Error, message: str | None = None) -> None:
         super().__init__(message or error.name)

@@ -85,7 +85,7 @@ Queued: TypeAlias = QueuedCall | QueuedError
 
 @dataclass(slots=True)
 class SentFields:
-    """What the coordinator was told last, as far as one can know."""
+    """Hold what the coordinator was told last, as far as a client can know."""
 
     rebalance_timeout_ms: int = -1
     names: frozenset[str] | None = None

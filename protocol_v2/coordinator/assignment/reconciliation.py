@@ -23,7 +23,7 @@ from rebalance_lab.protocol_v2.coordinator.state.values import NOTHING, CurrentA
 
 @light(kw_only=True)
 class Circumstances:
-    """All that one step depends on besides the member itself."""
+    """Hold all that one step depends on besides the member itself."""
 
     assignment_epoch: int
     target: Target

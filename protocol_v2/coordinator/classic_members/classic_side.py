@@ -35,7 +35,7 @@ class ClassicMemberImage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicGroupImage:
-    """A classic group as it crosses over, in either direction."""
+    """Describe a classic group as a conversion hands it over, in either direction."""
 
     group_id: str
     generation_id: int
@@ -59,7 +59,7 @@ class EmbeddedAssignment:
 
 
 class ConsumerProtocolCodec(Protocol):
-    """The bytes inside JoinGroup and SyncGroup; bytes that cannot be read raise MalformedBytes."""
+    """Read and write the bytes inside JoinGroup and SyncGroup; bytes that cannot be read raise MalformedBytes."""
 
     def subscription(self, data: bytes) -> EmbeddedSubscription: ...
     def assignment(self, data: bytes) -> EmbeddedAssignment: ...
@@ -99,7 +99,7 @@ class ClassicGroups(Protocol):
 
 
 class NoCodec:
-    """Without classic members there are no bytes to read."""
+    """Stand in for a codec: without classic members there are no bytes to read."""
 
     def subscription(self, data: bytes) -> EmbeddedSubscription:
         raise MalformedBytes("this coordinator was given no codec for the consumer protocol's bytes")

@@ -39,7 +39,7 @@ Key = TypeVar("Key", str, int)
 
 @dataclass(slots=True)
 class RefreshDeadline:
-    """When the group's topics are looked at again, and the group epoch at which that was settled."""
+    """Hold when the group's topics are looked at again, and the group epoch at which that was settled."""
 
     at_ms: int = 0
     group_epoch: int = 0

@@ -49,7 +49,7 @@ class ConsumerGroupMetadata:
 
 @light(kw_only=True)
 class ConsumerGroupPartitionMetadata:
-    """Before Kafka 4.1 a group's topics were stored here; now it is only ever deleted."""
+    """Delete a record in which Kafka before 4.1 stored a group's topics. It is never written any more."""
 
     group_id: str
     value: None = None

@@ -37,7 +37,7 @@ def group_state(*, members: int, reconciled: int, group_epoch: int, assignment_e
 
 
 class Event(Enum):
-    """What moves a group; the value is what a trace says."""
+    """Name what moves a group; the value is what a trace says."""
 
     HEARTBEAT = "heartbeat"
     MEMBER_LEFT = "member left"
@@ -95,7 +95,7 @@ class MemberState(IntEnum):
 
 
 class Situation(Enum):
-    """What a heartbeat finds, as far as its member's state asks for it."""
+    """Name what a heartbeat finds, as far as its member's state asks for it."""
 
     BEHIND = "behind the assignment epoch"
     SUBSCRIPTION_CHANGED = "subscription changed"
@@ -129,7 +129,7 @@ ACTIONS: dict[tuple[MemberState, Situation], Action] = {
 
 
 class Finding(NamedTuple):
-    """What the step towards the target finds."""
+    """Hold what the step towards the target finds."""
 
     still_owns_revoked: bool
     free: bool

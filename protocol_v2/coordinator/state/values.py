@@ -26,7 +26,7 @@ NOTHING: Held = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicMetadata:
-    """What a member that speaks the classic protocol said in its JoinGroup."""
+    """Hold what a member that speaks the classic protocol said in its JoinGroup."""
 
     session_timeout_ms: int
     protocols: tuple[Protocol, ...]
@@ -76,7 +76,7 @@ class ConsumerMember:
 
 
 class Target:
-    """A member's target: a share of an assignor's answer, kept in its numbers, or partitions from elsewhere.
+    """Hold a member's target: a share of an assignor's answer, kept in its numbers, or other partitions.
 
     A share is turned into partitions when its member next heartbeats, so that a target for 10,000 members costs what
     the assignor costs.
