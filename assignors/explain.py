@@ -32,7 +32,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What an explanation may draw on, worked out once."""
+    """Hold the facts that an explanation may draw on, computed once."""
 
     group: Group
     totals: Mapping[str, int]

@@ -16,7 +16,7 @@ from rebalance_lab.assignors.model import Group
 
 
 class RebalanceProtocol(StrEnum):
-    """How members go from one assignment to the next; a group can only mix assignors that share one."""
+    """Name how members go from one assignment to the next; a group can only mix assignors that share one."""
 
     EAGER = "eager"
     COOPERATIVE = "cooperative"
@@ -32,11 +32,11 @@ class Received(dict[str, tuple[int, ...]]):
 
 @runtime_checkable
 class Assignor(Protocol):
-    """Required of every assignor. Optional attributes, read with their default when absent:
+    """Describe what every assignor must have. Optional attributes are read with their default when absent:
 
     promises: Collection[str] = ()
         What the property kit holds the class to: "balanced", "per-topic-balanced", "load-balanced", "sticky",
-        "minimal-moves", "cooperative", "rack-aware". Everybody is held to "valid", "deterministic" and "pure".
+        "minimal-moves", "cooperative", "rack-aware". Every class is held to "valid", "deterministic" and "pure".
     supported_protocols: Sequence[RebalanceProtocol] = (EAGER,)
         Best first, as Java's supportedProtocols().
     subscription_user_data(self, topics: Collection[str]) -> bytes | None

@@ -30,7 +30,7 @@ LONGEST_KEY = 249
 
 
 class ContractError(ValueError):
-    """Somebody's input is wrong: `path` says where, the message says what."""
+    """Tell that an input is wrong: `path` says where, the message says what."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}" if path else message)
@@ -65,7 +65,7 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 class _Constant(str):
-    """NaN or an infinity, which are not JSON."""
+    """Stand for NaN or an infinity, which are not JSON."""
 
     __slots__ = ()
 

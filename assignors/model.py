@@ -26,7 +26,9 @@ NOBODY = -1
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """How many partitions it has, and what may be known of each: where its replicas are, and how much comes in."""
+    """Describe a topic: its partition count, and for each partition the replicas' racks and the load, where they are
+    known.
+    """
 
     partitions: int
     racks: tuple[tuple[str, ...], ...] | None = None
@@ -39,7 +41,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Member:
-    """What it subscribes to, what it says it owns, and what may be known of it besides."""
+    """Describe a member: what it subscribes to, what it says it owns, and what else is known of it."""
 
     topics: tuple[str, ...] = ()
     """As subscribed: order and duplicates kept, because Java's sticky assignors see both."""
@@ -88,7 +90,9 @@ class _MemberToBe:
 
 
 class Layout:
-    """Numbers the partitions of a set of topics: partition p of topic i is `starts[i] + p`, topics in Java's order."""
+    """Give the partitions of a set of topics numbers: partition p of topic i is `starts[i] + p`, topics in Java's
+    order.
+    """
 
     __slots__ = ("counts", "index", "known", "names", "starts", "total")
 
@@ -150,7 +154,7 @@ class Layout:
 
 
 class Share(Mapping[str, Sequence[int]]):
-    """One member's partitions: a mapping of topic to sorted partitions that is built when first looked at."""
+    """Hold one member's partitions: a mapping of topic to sorted partitions that is built when first looked at."""
 
     __slots__ = ("_by_topic", "layout", "numbers", "origin")
 
@@ -186,10 +190,10 @@ class Share(Mapping[str, Sequence[int]]):
 
 
 class Assignment(Mapping[str, Mapping[str, Sequence[int]]]):
-    """Who got what: member id to topic to sorted partitions.
+    """Map each member id to its topics and their sorted partitions.
 
-    `numbers` is the compact form. `complete` says that every partition of the layout is in exactly one share: the
-    next rebalance then finds what is free by looking at who left instead of at every partition. `beyond` holds the
+    `numbers` is the compact form. `complete` says that every partition of the layout is in exactly one share: the next
+    rebalance then finds free partitions by looking at members that left, not at every partition. `beyond` holds the
     few members whose share cannot be numbered: Java's sticky assignors let a member keep a claim on a partition that
     does not exist, and so do ours.
     """
@@ -232,7 +236,9 @@ class Assignment(Mapping[str, Mapping[str, Sequence[int]]]):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Group:
-    """What an assignor sees. Members stand in their order of arrival: Java's answers depend on it."""
+    """Describe the group that an assignor sees. Members stand in their order of arrival: Java's answers depend on
+    it.
+    """
 
     topics: Mapping[str, Topic]
     members: Mapping[str, Member]

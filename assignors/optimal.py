@@ -55,7 +55,9 @@ class _Pool:
 
 
 class _Problem:
-    """The group with everything alike put together. Members go by their position in Java's order of ids."""
+    """Hold the group with members and topics that are alike put together. Members go by position in Java's order of
+    ids.
+    """
 
     def __init__(self, group: Group) -> None:
         self.group = group

@@ -43,7 +43,7 @@ class Held(NamedTuple):
 
 
 class UniformAssignor:
-    """The broker's default. Exactly P mod M members hold one partition more than the others."""
+    """Assign by uniform, the broker's default. Exactly P mod M members hold one partition more than the others."""
 
     name = "uniform"
     promises = ("balanced", "sticky")
@@ -106,7 +106,7 @@ def assign_homogeneous(group: Group, order: Sequence[str]) -> Assignment:
 
 
 class Walk(NamedTuple):
-    """What stays as it is while topics and subscriptions do; with a thousand topics it would be most of the work."""
+    """Keep what stays while topics and subscriptions do. With a thousand topics it would be most of the work."""
 
     ids: list[Uuid]
     """Of all topics."""

@@ -23,7 +23,9 @@ Move = tuple[int, int, int]
 
 
 class State:
-    """Owners by partition number and totals by member number; who holds a partition twice-claimed is kept apart."""
+    """Hold owners by partition number and totals by member number, and apart the other holders of partitions claimed
+    twice.
+    """
 
     __slots__ = ("moves", "owner", "sizes")
 

@@ -12,7 +12,7 @@ from typing import overload
 
 
 class BlockShare(Sequence[int]):
-    """Partitions `begin` to `end` (without it) of each of the topics that start at `starts`."""
+    """Hold partitions `begin` to `end` (without it) of each of the topics that start at `starts`."""
 
     __slots__ = ("_begin", "_end", "_starts")
 

@@ -19,7 +19,7 @@ from rebalance_lab.assignors.model import Assignment, Group, Member
 
 
 class CooperativeStickyAssignor:
-    """As with StickyAssignor, `max_generation` changes only by `remember_generations`."""
+    """Assign by cooperative-sticky. As with StickyAssignor, `max_generation` changes only by `remember_generations`."""
 
     name = "cooperative-sticky"
     supported_protocols: Sequence[RebalanceProtocol] = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)

@@ -93,7 +93,9 @@ def effective_capacities(members: Iterable[Member]) -> list[float]:
 
 
 class _Work:
-    """The group as numbers: members by position in Java's order, partitions by number, topics by who may read them."""
+    """Hold the group as numbers: members by position in Java's order, partitions by number, topics by their
+    subscribers.
+    """
 
     def __init__(self, group: Group) -> None:
         self.group = group
@@ -139,7 +141,9 @@ class _Work:
 
 
 class _Claims:
-    """Who says it owns what: `owner` is who owned a partition last, `by` all who claim it, live or stale."""
+    """Hold what members say they own: `owner` is the last owner of a partition, `by` all that claim it, live or
+    stale.
+    """
 
     def __init__(self, work: _Work) -> None:
         layout = work.group.layout
@@ -180,7 +184,7 @@ def _by_count(work: _Work, claims: _Claims) -> list[Sequence[int]]:
 
 
 class _Kind:
-    """The subscribers of a pool that share rack and capacity, lightest on top: the best of its kind."""
+    """Order the subscribers of a pool that share rack and capacity, lightest on top: the best of its kind."""
 
     __slots__ = ("capacity", "entered", "heap", "rack")
 

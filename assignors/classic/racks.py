@@ -14,7 +14,7 @@ NO_RACKS: RackSet = frozenset()
 
 
 class RackSets:
-    """One frozenset per distinct list of racks: a topic has thousands of partitions and a handful of those."""
+    """Keep one frozenset per distinct list of racks: a topic has thousands of partitions and a handful of lists."""
 
     def __init__(self) -> None:
         self._sets: dict[tuple[str, ...], RackSet] = {}

@@ -60,7 +60,7 @@ def assign_with_racks(
 
 
 class Blocks:
-    """The partition numbers of topics that look alike, being given out to their subscribers."""
+    """Give out the partition numbers of topics that look alike to their subscribers."""
 
     def __init__(self, count: int, members: int) -> None:
         self.size, self.larger = divmod(count, members)

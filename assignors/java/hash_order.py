@@ -127,7 +127,7 @@ class OrderNotReproducible(AssignorError):
 
 
 class HashTable(Generic[Key]):
-    """A HashSet, or the keys of a HashMap, key by key: put, computeIfAbsent and remove."""
+    """Model a HashSet, or the keys of a HashMap, key by key: put, computeIfAbsent and remove."""
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ def churn_machine(
     target = target_of(assignor, promises)
 
     class ChurnMachine(RuleBasedStateMachine):
-        """Members a to e, topics t and u. Every event is followed by rebalances until nothing is withheld."""
+        """Run members a to e and topics t and u. Every event is followed by rebalances until nothing is withheld."""
 
         def __init__(self) -> None:
             super().__init__()

@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 
 class ContractFile(pytest.File):
-    """All properties of one assignor; the search runs when the first of them does."""
+    """Collect all properties of one assignor; the search runs when the first of them does."""
 
     def __init__(self, *, text: str, **known: Any) -> None:
         super().__init__(**known)

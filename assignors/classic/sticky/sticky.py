@@ -73,7 +73,9 @@ def highest_generation(group: Group, generations_of: Callable[[Member], Generati
 
 @dataclass(slots=True)
 class Balanced:
-    """Who keeps what and who is given what; cooperative-sticky withholds some of what is given."""
+    """Hold the partitions that members keep and those they are given; cooperative-sticky withholds some of the
+    latter.
+    """
 
     kept: dict[str, Sequence[int]]
     given: dict[str, list[int]]

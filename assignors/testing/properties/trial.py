@@ -18,7 +18,9 @@ T = TypeVar("T")
 
 
 class once(Generic[T]):
-    """functools.cached_property without its lock, which costs more than most of what is kept here."""
+    """Cache a property as functools.cached_property does, without its lock, which costs more than most of what is kept
+    here.
+    """
 
     def __init__(self, make: Callable[[Any], T]) -> None:
         self.make = make

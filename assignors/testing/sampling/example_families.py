@@ -26,8 +26,9 @@ Example = tuple[Group, tuple[Event, ...]]
 
 
 class Draws:
-    """Goes on where the last example stood, so that a family asked for in its order is drawn once, and no further than
-    is asked for. Each example is given away once: a class that changes its input changes nobody else's."""
+    """Draw examples on from the last one. A family asked for in its order is drawn once, and no further than asked for.
+    Each example is given away once: a class that changes its input changes no other example.
+    """
 
     def __init__(self, seed: int) -> None:
         self.seed = seed

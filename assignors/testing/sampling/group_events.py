@@ -31,7 +31,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """Gone for one rebalance; then it is back, and still believes it owns what it had."""
+    """Take a member away for one rebalance; then it is back, and still believes it owns what it had."""
 
     kind: ClassVar[str] = "crash"
     member: str

@@ -97,7 +97,7 @@ SHAPES: dict[str, Callable[[Group], bool]] = {
 
 
 class Shapes:
-    """The shapes of one group, each looked at when first asked for: of most groups one or two are."""
+    """Hold the shapes of one group, each computed when first asked for: of most groups one or two are."""
 
     __slots__ = ("group", "known")
 

@@ -26,7 +26,7 @@ LOADS = (0.0, 1.0, 1.0, 1.0, 2.0, 5.0, 40.0)
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """What may be drawn. The defaults are what `check` draws."""
+    """Limit what may be drawn. The defaults are what `check` draws."""
 
     max_members: int = 40
     max_topics: int = 6

@@ -17,7 +17,7 @@ HOLDS, BROKEN, MEASURED, NOT_RUN = "holds", "broken", "measured", "not-run"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A counterexample: the case that shows it, the group in which it shows, and what was answered there."""
+    """Hold a counterexample: the case that shows it, the group in which it shows, and what was answered there."""
 
     property: str
     message: str

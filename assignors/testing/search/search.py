@@ -36,7 +36,9 @@ STOPS_CASE = ("valid", "bounded-time", "pure")
 
 @dataclass(slots=True)
 class Count:
-    """What the search has seen of one property. Plain values: it travels from the child process to its parent."""
+    """Count what the search has seen of one property. Its values are plain, to travel from the child process to its
+    parent.
+    """
 
     examples: int = 0
     broken: int = 0
@@ -63,7 +65,7 @@ class Tally:
 
 
 class Course:
-    """What each example goes through: the properties that the subject is held to always, the others in turn."""
+    """Choose what each example goes through: the properties that the subject is held to always, the others in turn."""
 
     def __init__(self, subject: Subject, contract: Sequence[Property] = PROPERTIES) -> None:
         due = [

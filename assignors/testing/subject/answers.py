@@ -44,7 +44,7 @@ class NotApplicable(Exception):
 
 
 class Placed:
-    """A valid answer: `owner[number]` is the position of the member that holds the partition, or NOBODY."""
+    """Hold a valid answer: `owner[number]` is the position of the member that holds the partition, or NOBODY."""
 
     __slots__ = ("answer", "counts", "owner", "view", "withheld")
 
@@ -76,7 +76,7 @@ class Placed:
 
 
 class Ground:
-    """What groups over the same topics share: where each topic's numbers begin, and who reads what."""
+    """Share what groups over the same topics have in common: where each topic's numbers begin, and its subscribers."""
 
     __slots__ = ("by_name", "layout", "reads", "spans")
 

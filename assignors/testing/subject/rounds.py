@@ -29,7 +29,7 @@ class Ask(Protocol):
 
 
 class ChurnDriver(Protocol):
-    """What a churn runs through. An answer that breaks a rule raises Broken, from `ask` or from the driver itself."""
+    """Drive a churn. An answer that breaks a rule raises Broken, from `ask` or from the driver itself."""
 
     def apply(self, event: Event) -> None: ...
 
@@ -42,8 +42,9 @@ MachineFactory = Callable[[Subject, Group], ChurnDriver]
 
 
 class Rounds:
-    """Everybody rejoins at once with what it was last given: eager and cooperative rounds look alike from here, except
-    that a cooperative answer may leave partitions to the next round."""
+    """Let every member rejoin at once with what it was last given. Eager and cooperative rounds look alike from here,
+    except that a cooperative answer may leave partitions to the next round.
+    """
 
     def __init__(self, ask: Ask, group: Group) -> None:
         self.ask = ask
@@ -66,7 +67,7 @@ class Rounds:
 
 
 class Settled:
-    """The end of a rebalance: the group that was asked about last, its answer, and how many rounds it took."""
+    """Hold the end of a rebalance: the group that was asked about last, its answer, and how many rounds it took."""
 
     __slots__ = ("group", "placed", "rounds")
 
@@ -106,7 +107,7 @@ def rejoined(group: Group, placed: Placed) -> Group:
 
 @dataclass(frozen=True, slots=True)
 class Churns:
-    """What a churn runs through."""
+    """Hold what a churn runs through."""
 
     rounds: DriverFactory = Rounds
     machines: MachineFactory | None = None

@@ -31,7 +31,7 @@ TICK_S = 0.05
 
 
 class TooLong(BaseException):
-    """Not an Exception: a class that catches those should not catch this."""
+    """Stop a call that takes too long. It is not an Exception: a class that catches those should not catch this."""
 
 
 class Subject:

@@ -159,7 +159,7 @@ def described(instance: Any, made_class: type | None, text: str) -> Target:
 
 
 class Attributes:
-    """What a stranger's class says of itself, or one line on what is wrong with it."""
+    """Read what a custom class says of itself, or put in one line what is wrong with it."""
 
     def __init__(self, instance: Any, text: str) -> None:
         self.instance, self.text = instance, text

@@ -21,7 +21,7 @@ ANSWERING = "rebalance_lab.assignors.testing.subprocess_oracle.answering"
 
 
 class Elsewhere:
-    """One such process. A context manager; None instead of an answer when it does not answer in time."""
+    """Run one such process as a context manager. `ask` returns None when the process does not answer in time."""
 
     def __init__(self, target: Target, hash_seed: int) -> None:
         environment = os.environ | {

@@ -19,7 +19,7 @@ from rebalance_lab.assignors.strategies import load_custom
 
 
 class FakeCluster:
-    """As much of a client's cluster metadata as an assignor asks for."""
+    """Answer as much of a client's cluster metadata as an assignor asks for."""
 
     def __init__(self, group: Group) -> None:
         self._partitions = {name: set(range(topic.partitions)) for name, topic in group.topics.items()}
@@ -80,7 +80,7 @@ class KafkaPythonAssignor(_ClientAssignor):
 
 
 class AiokafkaAssignor(_ClientAssignor):
-    """aiokafka's assignors are class methods that see neither instance ids nor owned partitions."""
+    """Call aiokafka's assignors, which are class methods that see neither instance ids nor owned partitions."""
 
     package = "aiokafka"
 
