@@ -41,7 +41,7 @@ __all__ = ["Client", "Conversation", "MixedConversation", "classic_group", "cons
 
 
 class Conversation(Stage[Member, Coordinator]):
-    """About a classic group."""
+    """Hold a conversation about a classic group."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Conversation(Stage[Member, Coordinator]):
 
 
 class MixedConversation(Stage[AnyMember, ConsumerCoordinator]):
-    """About a group that KIP-848 serves: consumers, classic members, and the way from one protocol to the other."""
+    """Hold a conversation about a group that KIP-848 serves: consumers, classic members, and conversions."""
 
     def __init__(
         self,

@@ -73,7 +73,7 @@ HOOKS = ("subscription_user_data", "assignment_user_data", "on_assignment", "rem
 
 
 class Watched:
-    """An instance of the subject as a process has it; its answers are checked before anybody acts on them."""
+    """Wrap an instance of the subject as a process has it; its answers are checked before a member acts on them."""
 
     def __init__(self, churn: ProtocolChurn, group: Group) -> None:
         self.churn = churn

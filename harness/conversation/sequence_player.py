@@ -45,7 +45,7 @@ MAX_TIMERS = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One line of a transcript: a step as it was sent, an answer, or a group's new state."""
+    """Hold one line of a transcript: a step as it was sent, an answer, or a group's new state."""
 
     at_ms: int
     step: Step | None = None
@@ -92,7 +92,7 @@ def play_many(value: Mapping[str, Any]) -> list[Transcript | ContractError]:
 
 
 class Log:
-    """What the coordinator appends: durable at once, held back, or refused."""
+    """Keep what the coordinator appends: durable at once, held back, or refused."""
 
     def __init__(self) -> None:
         self.mode = "ok"

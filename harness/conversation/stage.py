@@ -67,7 +67,7 @@ Timers: TypeAlias = dict[TimerKey, object]
 
 
 class GroupMember(Protocol):
-    """What a driver asks of a member, whichever protocol it speaks."""
+    """Describe what a driver asks of a member, whichever protocol it speaks."""
 
     memory: Any
 
@@ -95,7 +95,7 @@ C = TypeVar("C", bound=GroupCoordinator)
 
 @dataclass(slots=True, eq=False)
 class Client(Generic[M]):
-    """One process: a member, its connection, and what its application does."""
+    """Hold one process: a member, its connection, and what its application does."""
 
     name: str
     member: M

@@ -22,7 +22,9 @@ _stopped_before: set[str] = set()
 
 
 class NoAnswer(KeyboardInterrupt):
-    """Whoever catches what strangers raise lets a KeyboardInterrupt pass."""
+    """Interrupt an assignor that does not answer. Code that catches an assignor's errors lets a KeyboardInterrupt
+    pass.
+    """
 
 
 @contextmanager

@@ -54,7 +54,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """At one time: now, or at the horizon."""
+    """Hold the sizes for one time: now, or at the horizon."""
 
     demand: float
     with_headroom: float

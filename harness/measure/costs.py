@@ -67,7 +67,7 @@ class Costs:
 
 @dataclass(slots=True)
 class Standstill:
-    """Of a process: paused, cut off, or held up by one record or a callback, or more than one of these."""
+    """Record why a process stands still: paused, cut off, held up by one record or a callback, or several of these."""
 
     reasons: set[str] = field(default_factory=set)
     until_ms: int = 0
@@ -80,7 +80,7 @@ class Standstill:
 
 @dataclass(slots=True)
 class Track:
-    """One partition's history, as far as it matters."""
+    """Keep one partition's history, as far as it matters."""
 
     readers: dict[str, int] = field(default_factory=dict)
     last: tuple[str, int] | None = None

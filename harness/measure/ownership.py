@@ -25,7 +25,7 @@ GOES_ON = ("resumed", "connected")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """Partitions `first` to `last` of a topic, read by a member, or by nobody where it is None."""
+    """Cover partitions `first` to `last` of a topic, read by a member, or by no member where it is None."""
 
     start_ms: int
     end_ms: int

@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """How one consumes: batches, deadlines, commits."""
+    """Describe how an application consumes: batches, deadlines, commits."""
 
     max_poll_records: int = 500
     max_poll_interval_ms: int = 300_000

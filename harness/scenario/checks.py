@@ -50,7 +50,7 @@ class EventPaths(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paths:
-    """Where things stand in a file, so that a complaint names what somebody wrote."""
+    """Find where things stand in a file, so that an error names the place that the user wrote."""
 
     whole: str = ""
     members: Mapping[str, str] = field(default_factory=dict)
@@ -162,7 +162,7 @@ def check_poison(scenario: Scenario) -> None:
 
 
 class Walk:
-    """Through the timeline in order of time: which members have started by then, which topics there are."""
+    """Go through the timeline in order of time: which members have started by then, which topics exist."""
 
     def __init__(self, scenario: Scenario, ever: Iterable[str], partitions: int) -> None:
         self.named = {member.name for member in scenario.members}

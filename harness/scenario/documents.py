@@ -188,7 +188,7 @@ def refuse_bombs(text: str) -> None:
 
 
 class Mark(Protocol):
-    """A place in the text: PyYAML's parsers in Python and in C each have a class of their own for it."""
+    """Mark a place in the text: PyYAML's parsers in Python and in C each have a class of their own for it."""
 
     @property
     def line(self) -> int: ...

@@ -25,7 +25,7 @@ from rebalance_lab.protocol_v1.coordinator.state.records import OffsetCommit
 
 
 class Coordinator(Protocol):
-    """What both protocols' coordinators have."""
+    """Describe what both protocols' coordinators have."""
 
     def handle(self, request: Request, now_ms: int) -> list[Effect]: ...
     def on_timer(self, key: TimerKey, now_ms: int) -> list[Effect]: ...

@@ -140,7 +140,7 @@ class Timer:
 
 
 class Timers:
-    """The timers of one machine."""
+    """Keep the timers of one machine."""
 
     __slots__ = ("_fire", "_kernel", "_timers", "come_up")
 

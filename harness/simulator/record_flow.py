@@ -51,7 +51,7 @@ class Stream:
 
 
 class Records:
-    """All partitions, and what is not being read."""
+    """Hold all partitions, and the records that no process is reading."""
 
     def __init__(self) -> None:
         self.streams: dict[TopicPartition, Stream] = {}
@@ -107,7 +107,7 @@ class Records:
 
 
 class Reader:
-    """One process's reading. `speed` is what it can do in a millisecond; it stands still while not `running`."""
+    """Model one process's reading. `speed` is what it can do in a millisecond; it stands still while not `running`."""
 
     __slots__ = (
         "_level",

@@ -26,7 +26,7 @@ GROUP = "g"
 
 
 class Machine(Protocol):
-    """What the members of both protocols have."""
+    """Describe what the members of both protocols have."""
 
     @property
     def owned(self) -> frozenset[TopicPartition]: ...
@@ -66,7 +66,7 @@ class Machine(Protocol):
 
 
 class World(Protocol):
-    """What a process needs around it."""
+    """Describe what a process needs around it."""
 
     kernel: Kernel
     trace: Trace

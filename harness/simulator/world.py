@@ -52,7 +52,7 @@ FINER = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """What the world does not know: how members and coordinators of the run's strategy are made."""
+    """Make what the world does not know: the members and coordinators of the run's strategy."""
 
     member: Callable[[MemberSpec, str, str | None], tuple[Machine, str | None]]
     """A consumer for this member, under this name, and its group.instance.id; the last argument is another strategy

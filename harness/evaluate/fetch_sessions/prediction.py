@@ -70,10 +70,10 @@ class Prediction:
 
 
 class Placement:
-    """Which broker leads a partition and which follow it; brokers are numbered from 0.
+    """Place partitions: which broker leads each, and which brokers follow it. Brokers are numbered from 0.
 
-    Where nobody says, topics in order of name begin on one broker after the other and their partitions go round, and
-    so do each partition's followers: what Kafka does, but for its random start.
+    Without a given placement, topics in order of name begin on one broker after the other. Their partitions go round,
+    and so do each partition's followers. Kafka does the same, except for its random start.
     """
 
     def __init__(

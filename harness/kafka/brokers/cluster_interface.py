@@ -26,7 +26,7 @@ class BrokerError(Exception):
 
 
 class Cluster(ABC):
-    """A running Kafka cluster; also a context manager that closes it."""
+    """Represent a running Kafka cluster; it is also a context manager that closes it."""
 
     provider: str
     """Which provider it came from: `jvm`, `testcontainers`, `external` or `mock`."""

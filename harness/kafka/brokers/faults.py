@@ -35,7 +35,7 @@ STATES_FOR = {
 
 
 class NodesCluster(Cluster):
-    """Nodes 1, 2, ... at the addresses given; all are down until a subclass launches them."""
+    """Run nodes 1, 2, ... at the addresses given; all are down until a subclass launches them."""
 
     def __init__(self, addresses: Iterable[str]) -> None:
         self._addresses = dict(enumerate(addresses, start=1))

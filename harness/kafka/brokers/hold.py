@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 class _Ended(BaseException):
-    """Not an Exception: a signal may come in the middle of a start, where nothing may take it for a failure."""
+    """End the hold on a signal. It is not an Exception: a signal in the middle of a start must not look like a
+    failure.
+    """
 
 
 def hold(

@@ -21,7 +21,7 @@ Place: TypeAlias = tuple[str, int]
 
 
 class Progress:
-    """How far each partition has been processed."""
+    """Track how far each partition has been processed."""
 
     def __init__(self) -> None:
         self.wanted: Sequence[str] = ()

@@ -34,7 +34,7 @@ PATIENCE_S = 60.0
 
 
 class WallClock:
-    """The simulator's kernel, in real time."""
+    """Keep real time as the simulator's kernel keeps virtual time."""
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()

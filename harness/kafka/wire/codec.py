@@ -54,7 +54,9 @@ M = TypeVar("M", Request, Response)
 
 @dataclass(slots=True)
 class TopicIds:
-    """A cluster's topics. A name that the cluster does not have gets an id that nobody else has."""
+    """Translate a cluster's topic names and ids. A name that the cluster does not have gets an id that no other topic
+    has.
+    """
 
     by_name: dict[str, uuid.UUID] = field(default_factory=dict)
     by_id: dict[uuid.UUID, str] = field(default_factory=dict)

@@ -16,7 +16,7 @@ STALL_S = 0.03
 
 
 class Pool:
-    """Connections to one node that nobody waits on."""
+    """Pool connections to one node that are idle."""
 
     def __init__(self, address: Address) -> None:
         self.address = address

@@ -34,7 +34,7 @@ KEEPER = Path(__file__).with_name("keeper.py")
 
 
 class RunFolder:
-    """A temp folder named after its owner's process id and locked by it.
+    """Keep a temp folder that is named after its owner's process id and locked by its owner.
 
     The lock, not the process id, tells a sweeper whether the owner lives: two process namespaces may share a /tmp.
     """
@@ -63,7 +63,7 @@ def sweep() -> None:
 
 
 class KeptProcess:
-    """One command under its keeper."""
+    """Run one command under its keeper."""
 
     def __init__(self, command: Sequence[str], *, folder: Path, log: Path) -> None:
         self.log = log

@@ -57,7 +57,7 @@ RETRY_S = 0.3
 
 
 class Machine(Protocol):
-    """What the members of both protocols have."""
+    """Describe what the members of both protocols have."""
 
     @property
     def owned(self) -> frozenset[TopicPartition]: ...

@@ -44,7 +44,7 @@ class GroupPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a member was told by a callback, and what it owns since."""
+    """Report what a callback told a member, and what the member owns since."""
 
     member: str
     callback: str
@@ -53,7 +53,7 @@ class Change:
 
 
 class Consumer:
-    """One member with its application: it counts what it reads, and tells of what it is given."""
+    """Run one member with its application, which counts what it reads and reports what it is given."""
 
     def __init__(self, plan: GroupPlan, name: str, cluster: Cluster, tell: Callable[[Change], None]) -> None:
         self.name, self.tell = name, tell

@@ -72,7 +72,7 @@ class Recorded:
 
 
 class Bench:
-    """A broker to compare with: who coordinates, and what it is set to."""
+    """Hold a broker to compare with: the node that coordinates, and the broker's settings."""
 
     def __init__(self, cluster: Cluster, config: Mapping[str, Any], address: Address) -> None:
         self.cluster, self.config = cluster, config
