@@ -90,7 +90,7 @@ def run_sweep(
 
 
 class Work:
-    """What is left to do, and how far it is."""
+    """Track what is left to do, and how far it is."""
 
     def __init__(
         self, spark: SparkSession, sweep: Sweep, cells: Sequence[Cell], folder: Folder, tell: Progress

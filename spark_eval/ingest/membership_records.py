@@ -40,7 +40,7 @@ class Recorded:
 
 @dataclass(slots=True)
 class Story:
-    """One group, record by record."""
+    """Follow one group, record by record."""
 
     protocol: str | None = None
     members: dict[str, Recorded] = field(default_factory=dict)
@@ -124,7 +124,7 @@ def happenings(rows: Iterable[Row]) -> Iterator[tuple[str, Happening]]:
 
 @dataclass(slots=True)
 class Names:
-    """A process's name over its lives."""
+    """Keep a process's name over its lives."""
 
     of: dict[str, str] = field(default_factory=dict)
     free: dict[tuple[str, str], list[str]] = field(default_factory=dict)
