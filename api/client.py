@@ -31,7 +31,7 @@ LONGEST_WAIT_S = 30.0
 
 
 class ServiceError(Exception):
-    """The service refused; `path` names the bad field where there is one."""
+    """Tell that the service refused; `path` names the bad field where there is one."""
 
     def __init__(self, status: int, told: Json, retry_after_s: float | None = None) -> None:
         self.status = status

@@ -1,4 +1,4 @@
-"""Share what the commands do at a terminal: reading input, printing ranges, and report bad input as one line."""
+"""Share what the commands do at a terminal: read input, print ranges, and report bad input as one line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class BadInput(Exception):
-    """Shown as one line on standard error; the process ends with exit code 2."""
+    """Report bad input as one line on standard error; the process ends with exit code 2."""
 
 
 MOST_BYTES = 500_000_000

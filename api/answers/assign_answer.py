@@ -30,7 +30,7 @@ Shares = Mapping[str, Mapping[str, Sequence[int]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is asked beside the document itself."""
+    """Hold what is asked beside the document itself."""
 
     strategy: str | None = None
     """Wins over the request's own."""

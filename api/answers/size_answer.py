@@ -52,7 +52,7 @@ class SizeAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deploy:
-    """A rolling deploy of the group as sized for now."""
+    """Describe a rolling deploy of the group as sized for now."""
 
     consumers: int
     takes_s: float

@@ -23,7 +23,9 @@ NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one request may ask for, and how much may wait. Too large is 413, too much is 422, too many 429 or 503."""
+    """Limit what one request may ask for, and how much may wait. Too large is 413, too much is 422, too many 429 or
+    503.
+    """
 
     body_bytes: int = 8_000_000
     members: int = 10_000

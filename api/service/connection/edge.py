@@ -54,7 +54,7 @@ class Edge:
 
 
 class Passage:
-    """One request."""
+    """Follow one request through the edge."""
 
     def __init__(self, edge: Edge, scope: Scope, send: Send) -> None:
         self.edge, self.scope, self.send = edge, scope, send

@@ -54,11 +54,11 @@ class Died(Exception):
 
 
 class WasDead(Exception):
-    """It died before it knew what was asked: the question is not to blame."""
+    """Tell that a process died before it knew what was asked: the question is not to blame."""
 
 
 class Failed(Exception):
-    """A bug of ours; the text is its trace."""
+    """Report a bug of ours; the text is its trace."""
 
 
 @dataclass(frozen=True, slots=True)
