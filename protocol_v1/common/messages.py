@@ -28,7 +28,7 @@ def wire(
     ignorable: bool = False,
     renamed_since: tuple[int, str] | None = None,
 ) -> Any:
-    """A field's place in the versions of its message.
+    """Define a field's place in the versions of its message.
 
     `nullable_since`: older versions write null as "". `ignorable`: an older version drops a given value in silence, as
     Kafka's clients do. `renamed_since`: from that version on the field has another name.
@@ -41,7 +41,9 @@ def wire(
 
 
 def topic_name() -> Any:
-    """From version 10 on Kafka names topics by id in the offset requests; the lab keeps names and calls them so."""
+    """Define a topic's name. From version 10 on Kafka names topics by id in the offset requests; the lab keeps
+    names.
+    """
     return wire(renamed_since=(10, "topic_name"))
 
 

@@ -105,7 +105,7 @@ class Coordinator:
 
     @property
     def groups(self) -> Mapping[str, ClassicGroup]:
-        """To look at, not to change."""
+        """Return the groups to look at, not to change."""
         return self.shard.groups
 
     def handle(self, request: Request, now_ms: int) -> list[Effect]:
@@ -138,7 +138,7 @@ class Coordinator:
         return turn.effects
 
     def update_topics(self, topics: Mapping[str, int], now_ms: int) -> list[Effect]:
-        """New metadata. More partitions mean nothing to a classic coordinator: its members watch them, not it."""
+        """Take in new metadata. More partitions mean nothing to a classic coordinator: its members watch them."""
         turn = Turn(self.shard, now_ms)
         before, self.shard.topics = self.shard.topics or {}, topics
         deleted = frozenset(before) - frozenset(topics)
@@ -167,7 +167,9 @@ class Coordinator:
         return turn.effects
 
     def unload(self, now_ms: int) -> list[Effect]:
-        """The partition moves elsewhere in good order: whoever is parked is told to look for the new coordinator."""
+        """Give up the partition in good order: parked requests are answered, to make members look for the new
+        coordinator.
+        """
         turn = Turn(self.shard, now_ms)
         self.status = Status.UNLOADED
         moved = Error.NOT_COORDINATOR

@@ -27,7 +27,7 @@ def note_positions(memory: MemberMemory, positions: Offsets) -> None:
 
 
 def commit_async(turn: MemberTurn, offsets: Offsets, by: str) -> PendingCommit:
-    """Sent once, never again. Without a coordinator it waits for the lookup to end."""
+    """Send a commit once, never again. Without a coordinator it waits for the lookup to end."""
     commit = PendingCommit(dict(offsets), by)
     if offsets and not turn.memory.coordinator_known:
         turn.look_up()

@@ -61,7 +61,7 @@ def lookup_failed(turn: MemberTurn) -> None:
 
 
 def coordinator_unknown(turn: MemberTurn, reason: str) -> None:
-    """By our own decision: the connection is dropped, and what is in flight on it fails."""
+    """Drop the connection by the member's own decision; requests in flight on it fail."""
     if turn.memory.coordinator_known:
         turn.disconnect(reason)
         connection_lost(turn)

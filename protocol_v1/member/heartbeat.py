@@ -28,7 +28,7 @@ def restart_deadlines(turn: MemberTurn) -> None:
 
 
 def tick_at(memory: MemberMemory) -> int | None:
-    """When a rule of `tick` applies next."""
+    """Return when a rule of `tick` applies next."""
     if memory.state not in HEARTBEATING or (memory.closing is not None and memory.closing.left):
         return None
     if not memory.coordinator_known:

@@ -37,8 +37,9 @@ def subscriptions_of(members: Sequence[JoinGroupResponseMember]) -> dict[str, Su
 
 @lru_cache(maxsize=1 << 10)
 def read(metadata: bytes) -> Subscription:
-    """A leader looks at everybody's topics first, and assigns when it has metadata of them: that is twice. And where
-    everything was revoked before joining, nearly everybody says the same."""
+    """Decode a subscription, and remember it: a leader first looks at all topics, and later assigns with their
+    metadata. Where all members revoke before they join, nearly all subscriptions are the same bytes.
+    """
     return decode_subscription(metadata)
 
 

@@ -218,7 +218,7 @@ class MemberTurn:
         self.tell(Send(request))
 
     def look_up(self) -> None:
-        """Ask for the coordinator, unless somebody does already."""
+        """Ask for the coordinator, unless a lookup is already in flight."""
         if self.memory.lookup is None:
             request = FindCoordinatorRequest(key=self.config.group_id, **self.header())
             self.memory.lookup = request.correlation_id
@@ -258,7 +258,7 @@ class MemberTurn:
     def call(
         self, callback: Callback, partitions: Iterable[TopicPartition], then: Callable[[MemberTurn, str | None], None]
     ) -> None:
-        """max.poll.interval goes on counting inside a callback, and so do the heartbeats."""
+        """Call the application. max.poll.interval goes on counting inside a callback, and heartbeats go on too."""
         self.memory.then = then
         self.memory.poll_at_ms = self.now_ms + self.config.max_poll_interval_ms
         self.tell(Call(callback, tuple(sorted(partitions))))

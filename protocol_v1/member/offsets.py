@@ -31,7 +31,9 @@ def on_offset_commit(turn: MemberTurn, sent: Sent, response: OffsetCommitRespons
 
 
 def commit_outcome(turn: MemberTurn, sent: Sent, response: OffsetCommitResponse) -> CommitOutcome:
-    """The first partition with an error speaks for all; only a topic that is forbidden waits for the others."""
+    """Find the outcome. The first partition with an error decides; only a forbidden topic waits for the other
+    partitions.
+    """
     outcome = CommitOutcome.DONE
     for topic in response.topics:
         for partition in topic.partitions:

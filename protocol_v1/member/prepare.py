@@ -17,7 +17,9 @@ from rebalance_lab.protocol_v1.member.memory import MemberTurn
 
 
 def prepare(turn: MemberTurn) -> bool:
-    """Whether JoinGroup may follow at once. If not, the flag is up again, or a callback runs first."""
+    """Prepare the rebalance, and return whether JoinGroup may follow at once. If not, the flag is up again, or a
+    callback runs first.
+    """
     memory = turn.memory
     memory.needs_prepare = False
     if not committed(turn):
@@ -37,7 +39,7 @@ def prepare(turn: MemberTurn) -> bool:
 
 
 def committed(turn: MemberTurn) -> bool:
-    """Whether the wait for the auto-commit is over."""
+    """Tell whether the wait for the auto-commit is over."""
     memory = turn.memory
     if memory.prepare_deadline_ms is None:
         memory.prepare_deadline_ms = turn.now_ms + turn.config.max_poll_interval_ms

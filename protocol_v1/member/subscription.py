@@ -73,7 +73,7 @@ class Subscribed:
         return frozenset(name for name in self.cluster or () if self.accepts(name))
 
     def accepts(self, topic: str) -> bool:
-        """Whether an assignment may contain it."""
+        """Tell whether an assignment may contain the topic."""
         if self.pattern is None:
             return topic in self.topics
         hidden = self.exclude_internal_topics and topic in INTERNAL_TOPICS

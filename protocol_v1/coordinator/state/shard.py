@@ -35,7 +35,7 @@ Done: TypeAlias = "Callable[[Turn, Error], None]"
 
 
 def ignore(turn: Turn, error: Error) -> None:
-    """For records whose loss is harmless."""
+    """Ignore the loss of records whose loss is harmless."""
 
 
 @dataclass(slots=True)
@@ -131,7 +131,9 @@ class Turn:
             self.forget_group(group, append_error(error))
 
     def forget_group(self, group: ClassicGroup, error: Error) -> None:
-        """Its birth could not be written, so it never was; who already waits in it is told why."""
+        """Forget a group whose birth could not be written; requests that already wait in it are answered with the
+        error.
+        """
         del self.shard.groups[group.group_id]
         for member in group.in_order():
             request = group.unpark_join(member)
