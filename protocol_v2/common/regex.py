@@ -174,7 +174,7 @@ class Parser:
         return least, most
 
     def atom(self) -> Piece | None:
-        """None: flags, which match nothing by themselves."""
+        """Parse one atom; None stands for flags, which match nothing by themselves."""
         letter = self.take()
         match letter:
             case "(":
@@ -217,7 +217,7 @@ class Parser:
         return piece
 
     def group_head(self) -> bool:
-        """After `(?`; True if a group follows."""
+        """Read what follows `(?`, and return whether a group follows."""
         for start in ("P<", "<"):
             if self.peek(start) and not self.peek("<=") and not self.peek("<!"):
                 self.at += len(start)

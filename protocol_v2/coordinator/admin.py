@@ -109,7 +109,9 @@ def ask_classic(turn: Turn, request: Any, rewrite: Callable[[Response], Response
 
 
 def delete_groups(turn: Turn, request: v1.DeleteGroupsRequest) -> None:
-    """Where classic groups are named too, the classic side's answer carries ours."""
+    """Delete groups. Where classic groups are named too, the classic side's answer carries this coordinator's
+    results.
+    """
     errors: dict[str, Error] = {}
     for name in dict.fromkeys(request.groups_names):
         group = turn.shard.in_memory(name)

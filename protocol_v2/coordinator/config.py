@@ -105,7 +105,7 @@ def limits(config: CoordinatorConfig, name: str) -> tuple[int, int]:
 
 
 def refusal_of(config: CoordinatorConfig, group: GroupSettings) -> str | None:
-    """Why a broker would not store these settings, in one sentence."""
+    """Return in one sentence why a broker would not store these settings, or None."""
     for name, value in group.items():
         low, high = limits(config, name)
         if not low <= value <= high:

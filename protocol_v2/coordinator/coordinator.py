@@ -106,9 +106,10 @@ class Coordinator:
         offsets: OffsetStore | None = None,
         status: Status = Status.ACTIVE,
     ) -> None:
-        """`assignors`: best first, as group.consumer.assignors; any object with a name and an assign method will do.
+        """Take `assignors` best first, as group.consumer.assignors; any object with a name and an assign method will
+        do.
 
-        `classic`, `codec` and `offsets` come together, from whoever serves both protocols.
+        `classic`, `codec` and `offsets` come together, from a driver that serves both protocols.
         """
         image, _ = MetadataImage().updated(topics or {})
         self.shard = Shard(
@@ -124,7 +125,7 @@ class Coordinator:
 
     @property
     def groups(self) -> Mapping[str, ConsumerGroup]:
-        """To look at, not to change."""
+        """Return the groups to look at, not to change."""
         return self.shard.groups
 
     def handle(self, request: Request, now_ms: int) -> list[Effect]:
@@ -195,7 +196,7 @@ class Coordinator:
         return turn.effects
 
     def on_metadata(self, topics: Mapping[str, int | Topic], now_ms: int) -> list[Effect]:
-        """New metadata. Groups take notice with their next heartbeat."""
+        """Take in new metadata. Groups take notice with their next heartbeat."""
         turn = Turn(self.shard, now_ms)
         self.shard.image, changed = self.shard.image.updated(topics)
         topics_changed(turn, changed)
@@ -265,7 +266,7 @@ def known_partitions(group: ConsumerGroup) -> Iterator[TopicPartition]:
 
 
 def newer_than(image: MetadataImage, groups: Iterable[ConsumerGroup]) -> MetadataImage:
-    """To a coordinator that has just loaded, all topics are new: expressions resolved before are looked at again."""
+    """Return an image newer than the groups': after a load all topics are new, and expressions are resolved again."""
     seen = [resolved.version for group in groups for resolved in group.resolved.values()]
     version = max([image.version, *seen]) + 1
     return replace(image, version=version, new_topics_at=version)

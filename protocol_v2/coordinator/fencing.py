@@ -66,7 +66,9 @@ def refuse_if(wrong: bool, message: str) -> None:
 
 
 def check_room(group: ConsumerGroup, config: CoordinatorConfig, member_id: str) -> None:
-    """Asked before anything about members: in a full group a restarting static member with a new id finds no room."""
+    """Check that the group has room before any check of members: in a full group a new id of a static member finds
+    none.
+    """
     if len(group.members) >= config.group_consumer_max_size and member_id not in group.members:
         message = f"The consumer group has reached its maximum capacity of {config.group_consumer_max_size} members."
         raise Refused(Error.GROUP_MAX_SIZE_REACHED, message)

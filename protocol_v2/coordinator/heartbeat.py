@@ -152,7 +152,7 @@ def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
 def member_of(
     group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, member_id: str, records: list[GroupRecord]
 ) -> ConsumerMember:
-    """Without an instance id even a static member takes the dynamic path."""
+    """Find or make the request's member. Without an instance id even a static member takes the dynamic path."""
     joins = request.member_epoch == JOIN_EPOCH
     if request.instance_id is not None:
         return joining_static_member(
@@ -166,7 +166,7 @@ def member_of(
 def updated_metadata(
     group: ConsumerGroup, before: MemberMetadata, request: ConsumerGroupHeartbeatRequest
 ) -> MemberMetadata:
-    """What the request leaves out stays, and a member that was classic is so no longer."""
+    """Update the member's metadata: what the request leaves out stays, and a classic member is classic no longer."""
     if says_nothing_new(before, request):
         return before
     after = MemberMetadata(
@@ -189,7 +189,7 @@ def updated_metadata(
 
 
 def says_nothing_new(before: MemberMetadata, request: ConsumerGroupHeartbeatRequest) -> bool:
-    """The usual heartbeat, told apart without building anything."""
+    """Tell whether this is the usual heartbeat, without building anything."""
     return (
         request.subscribed_topic_names is None
         and request.subscribed_topic_regex is None

@@ -34,7 +34,7 @@ Results = dict[str, list[v1.OffsetCommitResponsePartition]]
 
 
 def offset_commit(turn: Turn, request: v1.OffsetCommitRequest) -> None:
-    """What names no existing partition is refused before the group is even looked at."""
+    """Serve OffsetCommit. An entry that names no existing partition is refused before the group is even looked at."""
     results: Results = {}
     wanted: list[tuple[str, v1.OffsetCommitRequestPartition]] = []
     for topic in request.topics:
@@ -199,7 +199,7 @@ def fetched_group(turn: Turn, asked: v1.OffsetFetchRequestGroup, version: int) -
 
 
 def unknown_topic(name: str, partitions: Iterable[int]) -> v1.OffsetFetchResponseTopic:
-    """Where topics go by id, one that does not exist has no name under which to look for commits."""
+    """Answer for an unknown topic. Where topics go by id, it has no name under which to look for commits."""
     refused = (
         v1.OffsetFetchResponsePartition(partition_index=partition, error_code=Error.UNKNOWN_TOPIC_ID)
         for partition in partitions

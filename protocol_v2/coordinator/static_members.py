@@ -73,5 +73,5 @@ def replacement(
 
 
 def stepped_out(current: CurrentAssignment) -> CurrentAssignment:
-    """Assignment epochs become 0, so that whoever comes back may commit what the holder before had read."""
+    """Set the assignment epochs to 0, so that the next holder may commit what the holder before had read."""
     return replace(current, member_epoch=STEP_OUT_EPOCH, revoking=NOTHING, assigned=dict.fromkeys(current.assigned, 0))

@@ -46,7 +46,7 @@ def call(
     partitions: Iterable[TopicPartition],
     then: Callable[[MemberTurn, str | None], None],
 ) -> None:
-    """max.poll.interval goes on counting inside a callback, and so do the heartbeats."""
+    """Call the application. max.poll.interval goes on counting inside a callback, and heartbeats go on too."""
     turn.memory.then = then
     turn.memory.poll_at_ms = turn.now_ms + turn.config.max_poll_interval_ms
     turn.tell(Call(callback, tuple(sorted(partitions))))

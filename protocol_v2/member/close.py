@@ -30,7 +30,7 @@ def close(turn: MemberTurn, event: Close) -> None:
 
 
 def release(turn: MemberTurn) -> None:
-    """What waits in the queue is not called any more: this callback names everything that is owned."""
+    """Release all that is owned in one callback; what waits in the queue is not called any more."""
     memory = turn.memory
     memory.queue.clear()
     memory.batch.clear()

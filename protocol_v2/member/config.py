@@ -38,7 +38,7 @@ class MemberConfig:
       it gets lost, and knows nothing of one that an earlier process of a static member has left behind"""
 
     def backoff_ms(self, attempts: int, jitter: float) -> int:
-        """Kafka's exponential back-off: doubling up to the maximum, which the jitter does not exceed either."""
+        """Return Kafka's exponential back-off: doubling up to the maximum, which the jitter does not exceed either."""
         initial, longest = self.retry_backoff_ms, self.retry_backoff_max_ms
         base = min(initial << min(attempts, 30), longest)
         return max(1, min(round(base * jitter), longest))

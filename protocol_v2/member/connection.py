@@ -69,7 +69,7 @@ def connection_lost(turn: MemberTurn) -> None:
 
 
 def request_deadline(memory: MemberMemory) -> int | None:
-    """Of the request that was sent first: all are given the same time."""
+    """Return the deadline of the request that was sent first: all requests get the same time."""
     for sent in memory.in_flight.values():
         return sent.deadline_ms
     return None

@@ -34,7 +34,7 @@ NOT_SURE = "\0"
 
 
 def tick_at(memory: MemberMemory) -> int | None:
-    """When `tick` has something to do next."""
+    """Return when `tick` has something to do next."""
     if not memory.coordinator_known or memory.state in NOT_IN_GROUP:
         return None
     poll_at_ms = memory.poll_at_ms if memory.state in IN_GROUP and not memory.in_poll else None
@@ -131,7 +131,9 @@ def build(turn: MemberTurn) -> ConsumerGroupHeartbeatRequest:
 
 
 def claimed(memory: MemberMemory) -> frozenset[TopicPartition]:
-    """What is owned until the coordinator hears otherwise; and without Java's quirks what may be owned any moment."""
+    """Return what is owned until the coordinator hears otherwise; without Java's quirks, also what may be owned
+    soon.
+    """
     if memory.config.quirks_of_java or memory.state not in IN_GROUP:
         return memory.current.partitions
     this = memory.reconciling

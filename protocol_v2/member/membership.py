@@ -80,7 +80,7 @@ def leave_epoch(memory: MemberMemory) -> int:
 
 
 def leave_group(turn: MemberTurn, *, callbacks: bool) -> None:
-    """Of a member that is out already only the subscription is left to be cleared."""
+    """Leave the group. A member that is out already only clears its subscription."""
     memory = turn.memory
     if memory.state in NOT_IN_GROUP:
         if memory.state is MemberState.FENCED:
@@ -131,7 +131,9 @@ def leave_done(turn: MemberTurn) -> None:
 
 
 def expire(turn: MemberTurn, send_leave: Callable[[MemberTurn], None]) -> None:
-    """The leave goes out whatever else is in flight, and nobody listens for its answer."""
+    """Leave because poll() came too late: the leave is sent whatever else is in flight, and its answer does not
+    matter.
+    """
     memory = turn.memory
     turn.move(MemberEvent.POLL_EXPIRED)
     start_leaving(turn)
@@ -149,7 +151,7 @@ def expire(turn: MemberTurn, send_leave: Callable[[MemberTurn], None]) -> None:
 
 
 def come_back(turn: MemberTurn) -> None:
-    """At a poll(): who subscribed since joins, and so does who had left because nobody polled."""
+    """Join again at a poll(): a member that has subscribed since, or that had left for want of a poll."""
     memory, subscribed = turn.memory, turn.memory.subscribed
     updated, subscribed.updated = subscribed.updated, False
     if updated and memory.state is MemberState.UNSUBSCRIBED:

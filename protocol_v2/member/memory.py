@@ -106,7 +106,7 @@ class Heartbeats:
     """The coordinator may hold an expression of this member."""
 
     def forgive(self) -> None:
-        """No back-off, and nothing awaited."""
+        """Reset the back-off and the awaited answer."""
         self.retry_at_ms, self.attempts, self.in_flight = 0, 0, None
 
 
@@ -226,7 +226,7 @@ class MemberMemory:
 
     @property
     def serving(self) -> bool:
-        """Whether the application's thread takes callbacks and errors from the queue."""
+        """Tell whether the application's thread takes callbacks and errors from the queue."""
         return (self.polling or self.unsubscribing) and self.then is None and self.sync_commit is None
 
 
@@ -270,7 +270,7 @@ class MemberTurn:
         return self.config.backoff_ms(attempts, self.memory.jitter())
 
     def coordinator_unknown(self) -> None:
-        """It is to be looked for. The connection stays, and so does what is in flight on it."""
+        """Note that the coordinator is to be looked for. The connection stays, and so do requests in flight on it."""
         self.memory.coordinator_known = False
 
     def disconnect(self, reason: str) -> None:

@@ -73,7 +73,7 @@ def on_offset_fetch(turn: MemberTurn, sent: Sent, response: OffsetFetchResponse)
 
 
 def worst(errors: set[Error]) -> Error:
-    """What cannot be mended comes before what is forbidden, and that before what may pass."""
+    """Return the worst error: fatal ones come first, then forbidden topics, then those that may pass."""
     order = (Reaction.RAISE, Reaction.UNAUTHORIZED, Reaction.RETRY)
     return min(
         errors,

@@ -61,7 +61,7 @@ def resolve(turn: MemberTurn) -> LocalAssignment:
 
 
 def metadata_came(turn: MemberTurn) -> None:
-    """If it does not show what is wanted, the next question waits for a back-off."""
+    """Look at new metadata. If it lacks a wanted topic, the next request waits for a back-off."""
     memory = turn.memory
     if memory.metadata_asked:
         memory.metadata_asked = False
@@ -81,7 +81,7 @@ def aborted(turn: MemberTurn, this: Reconciliation) -> bool:
 
 
 def committed(turn: MemberTurn, this: Reconciliation, outcome: CommitOutcome) -> None:
-    """Whatever became of the commit."""
+    """Go on after the commit, whatever became of it."""
     if aborted(turn, this):
         return
     if this.revoked:
@@ -98,7 +98,7 @@ def revoked(turn: MemberTurn, this: Reconciliation, error: str | None) -> None:
 
 
 def assign(turn: MemberTurn, this: Reconciliation) -> None:
-    """Called even with nothing to add."""
+    """Call onPartitionsAssigned, even with nothing to add."""
 
     def take_over(turn: MemberTurn) -> bool:
         if aborted(turn, this):
@@ -125,7 +125,7 @@ def assigned(turn: MemberTurn, this: Reconciliation, error: str | None) -> None:
 
 
 def receive(turn: MemberTurn, given: LocalAssignment) -> None:
-    """An answer brought an assignment, which may be the one that this member has."""
+    """Take in an answer's assignment, which may be the one that this member has."""
     turn.memory.target = given
     if turn.memory.current != given:
         turn.move(MemberEvent.TARGET_CHANGED)

@@ -128,5 +128,5 @@ def moved(
 
 
 def waits_for_others(current: CurrentAssignment, target: Target, epochs: Mapping[TopicPartition, int]) -> bool:
-    """Whether anything the member still lacks is held by somebody."""
+    """Tell whether another member holds any partition that this member still lacks."""
     return any(partition in epochs for partition in target.partitions if partition not in current.assigned)

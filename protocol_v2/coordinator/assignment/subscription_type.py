@@ -35,7 +35,7 @@ class Subscriptions:
         return {*self.names, *self.regex_topics}
 
     def is_homogeneous(self, members: int) -> bool:
-        """Everybody names the same topics, or everybody has one and the same expression and nothing else."""
+        """Tell whether all members name the same topics, or all have one and the same expression and nothing else."""
         if self.regexes:
             everybody = members in self.regexes.values()
             return everybody and not self.names and self.regex_topics.total() == len(self.regex_topics)

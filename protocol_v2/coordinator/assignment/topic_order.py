@@ -65,7 +65,7 @@ class TopicOrders:
         return HashTable(self.hashes.__getitem__, capacity)
 
     def blocks(self, member_id: str, given: set[int]) -> HashTable[int]:
-        """range puts topics into a new map, in the order of the subscription."""
+        """Order topics as range does: it puts them into a new map, in the order of the subscription."""
         subscribed = self.group.members[member_id].topics
         table = self.table(capacity_for(len(subscribed)))
         for topic in existing_in_java_order(self.group, subscribed):
@@ -74,7 +74,7 @@ class TopicOrders:
         return table
 
     def changed(self, member_id: str) -> HashTable[int]:
-        """uniform copies the target before, and takes and gives partition by partition."""
+        """Order topics as uniform does: it copies the previous target, and takes and gives partition by partition."""
         before = known_numbers(self.layout, self.group.members[member_id]) or ()
         counts = Counter(map(self.topic_of, before))
         table, topics = self.table(power_of_two_above(len(counts))), list(counts)
@@ -101,12 +101,12 @@ class TopicOrders:
 
 
 def share_a_bucket(hashes: Sequence[int], capacity: int) -> bool:
-    """Who does so in a large table does so in a small one as well."""
+    """Tell whether any hashes share a bucket. Those that do in a large table do so in a small one as well."""
     return len({(h ^ h >> 16) & (capacity - 1) for h in hashes}) < len(hashes)
 
 
 def capacity_after(puts: int) -> int:
-    """Of a table that has grown: it doubles when more than three quarters are in use."""
+    """Return the capacity of a table that has grown: it doubles when more than three quarters are in use."""
     return max(DEFAULT_CAPACITY, power_of_two_above(-(-puts * 4 // 3)))
 
 

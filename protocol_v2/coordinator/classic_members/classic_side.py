@@ -64,7 +64,7 @@ class ConsumerProtocolCodec(Protocol):
     def subscription(self, data: bytes) -> EmbeddedSubscription: ...
     def assignment(self, data: bytes) -> EmbeddedAssignment: ...
     def encode(self, partitions: Mapping[str, Sequence[int]], like: bytes) -> bytes:
-        """In the version that the member's subscription bytes announce."""
+        """Encode partitions in the version that the member's subscription bytes announce."""
 
 
 class ClassicGroups(Protocol):
@@ -83,19 +83,21 @@ class ClassicGroups(Protocol):
     def image_of(self, group_id: str) -> ClassicGroupImage: ...
 
     def answer_parked(self, group_id: str, error: Error, now_ms: int) -> list[Effect]:
-        """To every JoinGroup and SyncGroup that waits."""
+        """Answer every JoinGroup and SyncGroup that waits."""
 
     def tombstone(self, group_id: str) -> Any:
         """The record that ends the group."""
 
     def forget(self, group_id: str, now_ms: int) -> tuple[list[Effect], TakeBack]:
-        """The group is now somebody else's: drop it and its timers. Committed offsets stay.
+        """Drop a group that now belongs to the other coordinator, and its timers. Committed offsets stay.
 
-        The second of the two has it back as it was, in case that cannot be stored.
+        The second returned value restores the group as it was, in case the conversion cannot be stored.
         """
 
     def adopt(self, image: ClassicGroupImage, now_ms: int, *, rebalance: bool) -> tuple[list[Any], list[Effect]]:
-        """Become the group, Stable, and write it down; with `rebalance`, everybody is to join again at once."""
+        """Become the group's coordinator, with the group Stable, and write it down; with `rebalance`, all members must
+        rejoin.
+        """
 
 
 class NoCodec:

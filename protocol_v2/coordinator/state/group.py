@@ -229,7 +229,7 @@ class ConsumerGroup:
 
 
 def tally(counter: Counter[Key], keys: Iterable[Key], by: int) -> None:
-    """Keys that nobody counts any more disappear, because who iterates takes a key for a subscriber."""
+    """Add to a counter, and remove keys that count no member: code that iterates takes each key for a subscription."""
     for key in keys:
         count = counter.get(key, 0) + by
         if count:

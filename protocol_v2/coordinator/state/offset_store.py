@@ -65,7 +65,7 @@ class OffsetStore:
             offsets[commit.topic, commit.partition] = commit
 
     def apply(self, record: Any) -> None:
-        """Once it is durable."""
+        """Apply a record once it is durable."""
         offsets = self.all()
         if hasattr(record, "offset"):
             offsets.setdefault(record.group, {})[record.topic, record.partition] = record

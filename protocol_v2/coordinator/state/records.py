@@ -112,7 +112,7 @@ GROUP_RECORDS = (
 
 
 def replay(records: Iterable[GroupRecord]) -> Groups:
-    """What a coordinator that takes over knows."""
+    """Return what a coordinator that takes over knows."""
     groups: Groups = {}
     for record in records:
         apply(groups, record, loading=True)
@@ -154,7 +154,7 @@ def apply_to(group: ConsumerGroup, record: GroupRecord) -> None:
 
 
 def stored(groups: Groups, record: GroupRecord) -> GroupRecord:
-    """What the record is about to replace."""
+    """Return what the record is about to replace."""
     group = groups.get(record.group_id)
     group_id = record.group_id
     match record:
