@@ -97,7 +97,7 @@ def undo(
     old_leader: str | None,
     error: Error,
 ) -> None:
-    """Undo a takeover that the log refused: the old id lives on, with its own list and timeouts."""
+    """Take back a takeover that the log refused: the old id lives on, with its own list and timeouts."""
     if new.parked_join is not request:
         return  # answered meanwhile, by a rebalance or by a removal
     group.unpark_join(new)
