@@ -42,7 +42,7 @@ class ContractError(ValueError):
 
 
 def at(path: str, key: str | int) -> str:
-    """The path one step down: `.name`, `[0]`, or `["a.b"]` for names that a dot would make ambiguous."""
+    """Return the path one step down: `.name`, `[0]`, or `["a.b"]` for names that a dot would make ambiguous."""
     if isinstance(key, int):
         return f"{path}[{key}]"
     if len(key) > LONGEST_KEY:
@@ -116,7 +116,7 @@ def _refuse_spoilt(value: object, path: str) -> None:
 
 
 def shown(value: object) -> str:
-    """A value as part of a one-line message: JSON, and short."""
+    """Return a value as part of a one-line message: JSON, and short."""
     try:
         text = json.dumps(value, ensure_ascii=True)
     except (TypeError, ValueError):
@@ -127,7 +127,7 @@ def shown(value: object) -> str:
 
 
 def parse_request(value: Any, path: str = "") -> tuple[str | None, Group]:
-    """One request: its strategy (None when it names none) and its group."""
+    """Parse one request: its strategy (None when it names none) and its group."""
     request = expect_object(value, path or "request")
     refuse_unknown(request, ("strategy", "group"), path)
     strategy = request.get("strategy")
@@ -333,7 +333,7 @@ def _number(value: Any, path: str, *, least: float | None = None, above: float |
 def assignment_to_json(
     assignment: Mapping[str, Mapping[str, Sequence[int]]], group: Group
 ) -> dict[str, dict[str, list[int]]]:
-    """Members in the group's order, topics by name, partitions ascending, empty topics left out."""
+    """List members in the group's order, topics by name, partitions ascending, empty topics left out."""
     known = {member: assignment.get(member, {}) for member in group.members}
     return {
         member: {topic: sorted(share[topic]) for topic in in_java_order(share) if share[topic]}
@@ -342,7 +342,7 @@ def assignment_to_json(
 
 
 def group_to_json(group: Group) -> dict[str, Any]:
-    """What group_from_json reads back to an equal group."""
+    """Return what group_from_json reads back to an equal group."""
     topics: dict[str, Any] = {}
     for name, topic in group.topics.items():
         topics[name] = {"partitions": topic.partitions}

@@ -68,8 +68,9 @@ class Member:
         claim_generation: int | None = None,
         user_data: bytes | None = None,
     ) -> Self:
-        """Written while it is not frozen yet: to set each field of a frozen object takes four times as long, and
-        whoever changes groups, such as the simulator and the property kit, makes members more than anything else."""
+        """Set the fields before the object is frozen: setting fields of a frozen object takes four times as long. Code
+        that changes groups, such as the simulator and the property kit, makes members more than anything else.
+        """
         self: Any = _MemberToBe()
         self.topics = topics
         self.owned = owned
@@ -124,7 +125,7 @@ class Layout:
         return list(chain.from_iterable(map(range, self.counts))).__getitem__
 
     def by_topic(self, numbers: Iterable[int]) -> dict[str, list[int]]:
-        """Topics in Java's order, each with its partitions ascending; topics without any are left out."""
+        """Return topics in Java's order, each with its partitions ascending; topics without any are left out."""
         found: dict[str, list[int]] = {}
         names, starts, counts = self.names, self.starts, self.counts
         end = -1
@@ -246,7 +247,7 @@ class Group:
     _hash_order: Sequence[str] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __new__(cls, topics: Mapping[str, Topic], members: Mapping[str, Member], _layout: Layout | None = None) -> Self:
-        """As Member's."""
+        """Set the fields as Member's __new__ does."""
         self: Any = _GroupToBe()
         self.topics = MappingProxyType(copied(topics))
         self.members = MappingProxyType(copied(members))
@@ -256,12 +257,12 @@ class Group:
         return self  # type: ignore[no-any-return]
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        """For copy.copy."""
+        """Return the arguments for copy.copy."""
         return self.topics, self.members, self._layout
 
     @property
     def layout(self) -> Layout:
-        """All listed topics, subscribed or not, so that groups that differ only in members share one layout."""
+        """Return the layout of all listed topics, subscribed or not, so that groups with equal topics share it."""
         if self._layout is None:
             counts = {name: topic.partitions for name, topic in self.topics.items()}
             object.__setattr__(self, "_layout", Layout(counts))
@@ -279,7 +280,9 @@ class Group:
         return self._hash_order
 
     def with_members(self, members: Mapping[str, Member]) -> Group:
-        """The same topics under other members, the layout kept; topics that are frozen already are not copied again."""
+        """Return the same topics under other members, the layout kept; topics that are frozen already are not copied
+        again.
+        """
         group: Any = _GroupToBe()
         group.topics = self.topics
         group.members = MappingProxyType(dict(members))
@@ -289,7 +292,7 @@ class Group:
         return group  # type: ignore[no-any-return]
 
     def after(self, assignment: Mapping[str, Mapping[str, Sequence[int]]], generation: int) -> Group:
-        """The group as it rejoins once everybody holds what the assignment gave."""
+        """Return the group as it rejoins once each member holds what the assignment gave."""
         return self.with_members(
             {
                 member_id: replace(
@@ -308,13 +311,14 @@ class _GroupToBe:
 
 
 def copied(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """What a frozen mapping copies of itself it copies six times as fast as dict(), which asks it for key after key."""
+    """Copy a frozen mapping by its own method, six times as fast as dict(), which asks it for key after key."""
     return mapping.copy() if isinstance(mapping, MappingProxyType) else dict(mapping)
 
 
 def owned_numbers(layout: Layout, member: Member) -> Sequence[int] | None:
-    """A member's claims as numbers, free of charge when they came from an assignment over the same layout;
-    None when a claim is on a partition that does not exist."""
+    """Return a member's claims as numbers, without work when they came from an assignment over the same layout; None
+    when a claim is on a partition that does not exist.
+    """
     owned = member.owned
     if isinstance(owned, Share) and owned.layout is layout:
         return owned.numbers

@@ -73,7 +73,9 @@ def assign_heterogeneous(group: Group, order: Sequence[str], moves: list[Move] |
 
 
 def kept_shares(group: Group, order: Sequence[str]) -> list[Sequence[int]]:
-    """What each member holds of topics that it still subscribes to; an untouched share stays the object it was."""
+    """Return what each member holds of topics that it still subscribes to; an untouched share stays the object it
+    was.
+    """
     layout = group.layout
     topic_of: list[int] = []
     for topic, count in enumerate(layout.counts):
@@ -98,7 +100,7 @@ def kept_shares(group: Group, order: Sequence[str]) -> list[Sequence[int]]:
 
 
 def numbers_of_existing(layout: Layout, member_id: str, member: Member) -> list[int]:
-    """Only of subscribed topics: there Java's builder fails on a partition that does not exist."""
+    """Return the numbers of subscribed topics only: there Java's builder fails on a partition that does not exist."""
     numbers = layout.numbers_of({n: ps for n, ps in member.owned.items() if n in layout.index and n in member.topics})
     if numbers is None:
         raise AssignorError(
@@ -110,7 +112,7 @@ def numbers_of_existing(layout: Layout, member_id: str, member: Member) -> list[
 
 
 def in_topic_order(layout: Layout, ids: Sequence[Uuid], subscribers: Sequence[Sequence[int]]) -> list[int]:
-    """The topics hardest to spread first: most partitions for each subscriber, then fewest subscribers, then id."""
+    """Put the topics hardest to spread first: most partitions for each subscriber, then fewest subscribers, then id."""
     topics = [topic for topic in range(len(layout.names)) if subscribers[topic]]
     return sorted(
         topics,
@@ -123,7 +125,7 @@ def in_topic_order(layout: Layout, ids: Sequence[Uuid], subscribers: Sequence[Se
 
 
 def fill(layout: Layout, topics: Sequence[int], subscribers: Sequence[Sequence[int]], state: State) -> None:
-    """Free partitions, topic by topic, to whoever has least of its subscribers: level after level, each a slice."""
+    """Give free partitions, topic by topic, to the subscriber that has least: level after level, each a slice."""
     owner, sizes = state.owner, state.sizes
     for topic in topics:
         start = layout.starts[topic]
@@ -236,7 +238,7 @@ class Levels:
         return self.members[self.top_next + 1]
 
     def exclude(self) -> None:
-        """Out of the top range with the member that most() gave: it has nothing of this topic."""
+        """Take the member that most() gave out of the top range: it has nothing of this topic."""
         members, at, end = self.members, self.top_next + 1, self.top_end - 1
         members[at], members[end] = members[end], members[at]
         self.top_end -= 1

@@ -70,8 +70,9 @@ def withhold_transfers(claims: Claims, balanced: Balanced) -> None:
 
 
 def withhold_held_by_others(claims: Claims, numbers: dict[str, Sequence[int]]) -> bool:
-    """Where subscriptions differ Java compares raw claims, whatever their generation: a partition is withheld when it
-    is new to its member and some other member loses it."""
+    """Withhold a partition that is new to its member and that some other member loses. Where subscriptions differ, Java
+    compares raw claims, whatever their generation.
+    """
     lost: set[int] = set()
     gained: dict[str, set[int]] = {}
     for member_id, share in numbers.items():

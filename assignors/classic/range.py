@@ -43,7 +43,7 @@ class RangeAssignor:
 
 
 def topics_alike(layout: Layout, subscribers: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Topics with as many partitions and the same subscribers, together; those without either are left out."""
+    """Group topics with as many partitions and the same subscribers; those without either are left out."""
     alike: dict[tuple[int, int], list[int]] = {}
     for topic, (count, positions) in enumerate(zip(layout.counts, subscribers, strict=True)):
         if count and positions:
@@ -55,7 +55,7 @@ def topics_alike(layout: Layout, subscribers: Sequence[Sequence[int]]) -> list[l
 def blocks(
     layout: Layout, alike: Sequence[Sequence[int]], subscribers: Sequence[Sequence[int]], members: int
 ) -> list[Sequence[int]]:
-    """Everybody's share: one block in each topic."""
+    """Return each member's share: one block in each topic."""
     shares: list[Sequence[int]] = [()] * members
     for same in alike:
         give_blocks(layout, same, subscribers[same[0]], shares)

@@ -17,7 +17,7 @@ from rebalance_lab.assignors.model import Layout, Topic
 
 
 def needs_racks(topics: Sequence[Topic], subscribers: Sequence[Sequence[int]], racks: Sequence[str | None]) -> bool:
-    """Whether racks matter to at least one topic, given the racks of its own subscribers."""
+    """Tell whether racks matter to at least one topic, given the racks of its own subscribers."""
     if not any(racks) or all(topic.racks is None for topic in topics):
         return False
     sets = RackSets()
@@ -79,7 +79,7 @@ class Blocks:
             self.larger -= 1
 
     def fill_by_member(self, partition_racks: Sequence[RackSet], member_racks: Sequence[str | None]) -> None:
-        """One topic alone: every member takes the first free partitions on its rack."""
+        """Fill one topic alone: every member takes the first free partitions on its rack."""
         on_rack: dict[str, list[int]] = {}
         for partition, racks in enumerate(partition_racks):
             for one in racks:
@@ -99,7 +99,9 @@ class Blocks:
                 self.give(member, mine)
 
     def fill_by_partition(self, partition_racks: Sequence[RackSet], member_racks: Sequence[str | None]) -> None:
-        """Several topics: every partition number goes to the first member with room that matches in all of them."""
+        """Fill several topics: every partition number goes to the first member with room that matches in all of
+        them.
+        """
         queues: dict[str | None, list[int]] = {None: []}
         for member in reversed(range(len(member_racks))):
             queues.setdefault(member_racks[member] or None, []).append(member)

@@ -36,7 +36,7 @@ __all__ = ["AssignorContract", "churn", "churn_machine", "groups", "members", "t
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when asked for: the command line needs neither pytest nor Hypothesis."""
+    """Import when asked for: the command line needs neither pytest nor Hypothesis."""
     if name in _HOMES:
         return getattr(import_module(f"rebalance_lab.assignors.testing.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -23,7 +23,7 @@ class Moves:
         self.moved: dict[tuple[int, Pair], HashTable[int]] = {}
 
     def better_choice(self, topic: int, number: int, holder: int, receiver: int) -> int:
-        """This partition, or the one whose return does the same for the balance."""
+        """Return this partition, or the one whose return does the same for the balance."""
         first_holder = self.record_of[number][0] if number in self.record_of else holder
         reverse = self.moved.get((topic, (receiver, first_holder)))
         return number if reverse is None else next(iter(reverse))

@@ -57,7 +57,7 @@ class StickyAssignor:
         self._given, self._given_in = assignment, generation
 
     def subscription_user_data(self, topics: Collection[str]) -> bytes | None:
-        """What this member was given, for the leader to read; nothing before the first assignment."""
+        """Return what this member was given, for the leader to read; nothing before the first assignment."""
         return None if self._given is None else encode_sticky(self._given, self._given_in)
 
 
@@ -155,7 +155,9 @@ def keep_up_to_quota(claims: Claims, racks: GroupRacks | None) -> Quotas:
 
 
 def keepable(claims: Claims, racks: GroupRacks | None) -> tuple[dict[str, Sequence[int]], dict[int, str]]:
-    """What members own less what is on no rack of theirs, which counts as revoked, and less what is contested."""
+    """Return what members own without partitions on none of their racks, which count as revoked, and without contested
+    ones.
+    """
     kept, revoked = dict(claims.owned), dict[int, str]()
     if racks is not None:
         for member_id, owned in claims.owned.items():

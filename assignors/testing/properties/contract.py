@@ -46,7 +46,7 @@ class Property:
         return self.promise == EVERYBODY or self.promise in subject.promises
 
     def waivers_of(self, subject: Subject) -> tuple[Waiver, ...]:
-        """Those that excuse it, and not everything else too, on groups of some shape."""
+        """Return the waivers that excuse this property, and not everything else too, on groups of some shape."""
         return tuple(waiver for waiver in subject.waivers if waiver.shapes and waiver.property == self.name)
 
 

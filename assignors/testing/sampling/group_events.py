@@ -111,7 +111,7 @@ def happen(group: Group, event: Event) -> Group:
 
 
 def grown(topic: Topic, by: int) -> Topic:
-    """New partitions lie on the racks of the first ones and carry their load."""
+    """Add partitions on the racks of the first ones, with their load."""
     count = topic.partitions + by
     racks, load = topic.racks, topic.load
     return replace(
@@ -123,7 +123,7 @@ def grown(topic: Topic, by: int) -> Topic:
 
 
 def rejoins(group: Group, member_id: str, member: Member | None) -> Group:
-    """The other half of a crash: back with an old claim and an old generation."""
+    """Bring a crashed member back, with an old claim and an old generation."""
     if member is None or member_id in group.members:
         return group
     return group.with_members(copied(group.members) | {member_id: member})

@@ -128,7 +128,9 @@ class Waiver:
 
 
 def waivers_from(waives: Mapping[str, str] | Collection[str]) -> tuple[Waiver, ...]:
-    """From a class attribute. An unknown shape is refused: a misspelt one would waive nothing and say so nowhere."""
+    """Read waivers from a class attribute. An unknown shape is refused: a misspelt one would waive nothing in
+    silence.
+    """
     reasons = waives if isinstance(waives, Mapping) else dict.fromkeys(waives, "")
     waivers = []
     for text, why in reasons.items():

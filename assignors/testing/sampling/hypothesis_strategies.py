@@ -39,7 +39,9 @@ def knobs_of(given: Mapping[str, Any]) -> Knobs:
 
 
 def groups(*, min_members: int = 0, **knobs: Any) -> st.SearchStrategy[Group]:
-    """Whole groups. Knobs: max_members, max_topics, max_partitions, claims, bad_claims, racks, loads, odd_names."""
+    """Draw whole groups. Knobs: max_members, max_topics, max_partitions, claims, bad_claims, racks, loads,
+    odd_names.
+    """
     settings = knobs_of(knobs)
 
     @st.composite
@@ -51,7 +53,7 @@ def groups(*, min_members: int = 0, **knobs: Any) -> st.SearchStrategy[Group]:
 
 
 def topics(**knobs: Any) -> st.SearchStrategy[dict[str, Topic]]:
-    """Topics by name; racks and loads for some of them, unless turned off."""
+    """Draw topics by name; racks and loads for some of them, unless turned off."""
     settings = knobs_of(knobs)
 
     @st.composite
@@ -80,7 +82,7 @@ def members(known: Mapping[str, Topic], **knobs: Any) -> st.SearchStrategy[dict[
 
 
 def churn(group: Group, *, min_events: int = 1, max_events: int = 8) -> st.SearchStrategy[tuple[Event, ...]]:
-    """What happens to a group: join, leave, crash, resubscribe, growth, deletion, rack change, duplicate claim."""
+    """Draw events of a group: join, leave, crash, resubscribe, growth, deletion, rack change, duplicate claim."""
 
     @st.composite
     def drawn(draw: Callable[[Any], Any]) -> tuple[Event, ...]:

@@ -26,7 +26,7 @@ class Finding:
     answer: Any = None
 
     def size(self) -> tuple[int, int]:
-        """Members and partitions of the case."""
+        """Return the number of members and partitions of the case."""
         return self.case.size()
 
     def to_json(self, target: str, promises: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -94,7 +94,9 @@ class Report:
 
     @property
     def overhead(self) -> float:
-        """What the kit costs beyond the assignor's own time, as a part of that time: CPU, without the machines'."""
+        """Return what the kit costs beyond the assignor's own time, as a part of that time: CPU, without the
+        machines'.
+        """
         own = self.assignor_seconds * self.busy
         return (self.cpu_seconds - self.machine_seconds * self.busy - own) / own if own else 0.0
 

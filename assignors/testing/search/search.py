@@ -82,8 +82,9 @@ class Course:
 
 
 def turn_of(each: Property) -> float:
-    """As the contract lists them, except that `pure` waits for those that ask about the group again and again: what
-    changes its input may do so at the second call."""
+    """Order properties as the contract lists them, except that `pure` waits for those that ask about the group
+    repeatedly: a class may change its input at the second call.
+    """
     return PROPERTIES.index(BY_NAME["order-independent"]) + 0.5 if each.name == "pure" else PROPERTIES.index(each)
 
 
@@ -126,7 +127,9 @@ def look_at(
     churns: Churns,
     seed: int | None = None,
 ) -> None:
-    """One case through all properties that still matter. With a seed it can be drawn again, should it be spoiled."""
+    """Take one case through all properties that still matter. With a seed it can be drawn again, should it be
+    spoiled.
+    """
     trial = Trial(subject, case, closely=number % CLOSELY_EVERY == 0, churns=churns)
     tally.examples += 1
     counts = tally.counts

@@ -93,7 +93,7 @@ def settle(ask: Ask, group: Group, first: Placed | None = None, view: View | Non
 
 
 def rejoined(group: Group, placed: Placed) -> Group:
-    """As members rejoin: each with what it was given, in a generation above all others."""
+    """Return the group as members rejoin: each with what it was given, in a generation above all others."""
     shares = placed.shares()
     generation = 1 + max([member.generation or 0 for member in group.members.values()], default=0)
     members = {

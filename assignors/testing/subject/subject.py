@@ -107,8 +107,9 @@ class Subject:
         return self.ask(group, view, like, self._veteran)
 
     def tell(self, group: Group) -> None:
-        """Asked of the veteran in passing, for what it may leave behind: nobody looks at the answer. For a part of a
-        group that no waiver covers: it has no shape that the whole did not have."""
+        """Ask the veteran in passing, for what the question may leave behind; the answer is not used. It is for a part
+        of a group that no waiver covers: it has no shape that the whole did not have.
+        """
         self._timed(self._veteran, group)
 
     def new_instance(self, group: Group) -> Any:
@@ -135,7 +136,7 @@ class Subject:
                 raise NotApplicable
 
     def _timed(self, instance: Any, group: Group) -> Any:
-        """None: by a new instance. What the class costs is all that is counted."""
+        """Time a call of an instance; None stands for a new one. Only the class's own time is counted."""
         if self.on_call is not None:
             self.on_call(group)
         self.calls += 1
@@ -179,7 +180,7 @@ class Subject:
             self.on_tick()
 
     def watched(self) -> AbstractContextManager[None]:
-        """While inside, calls that last too long are interrupted."""
+        """Interrupt calls that last too long while the context is open."""
         return ticking(self.tick, TICK_S)
 
 

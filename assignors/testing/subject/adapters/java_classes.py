@@ -41,7 +41,7 @@ class JavaAssignor:
 
     @property
     def supported_protocols(self) -> tuple[str, ...]:
-        """By its name: asking the class would start a JVM in a process that is going to be forked."""
+        """Decide by the class's name: asking the class would start a JVM in a process that is going to be forked."""
         return ("cooperative", "eager") if self.cooperative else ("eager",)
 
     def fresh(self) -> JavaAssignor:

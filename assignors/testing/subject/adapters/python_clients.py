@@ -100,7 +100,7 @@ class AiokafkaAssignor(_ClientAssignor):
 
 
 def shares_of(theirs: Any) -> dict[str, list[int]]:
-    """Either a list of (topic, partitions), or of objects with those two. A topic that is listed twice stays two."""
+    """Read a list of (topic, partitions), or of objects with those two. A topic that is listed twice stays two."""
     listed = theirs.assigned_partitions if hasattr(theirs, "assigned_partitions") else theirs.assignment
     shares: dict[str, list[int]] = {}
     for one in listed:
