@@ -106,7 +106,7 @@ def told(name: str) -> str:
 
 
 def check_timeouts(scenario: Scenario, member: MemberSpec, member_path: str) -> None:
-    """Both are a classic member's: what a client refuses when it is made, and what a broker refuses when it joins."""
+    """Check a classic member's timeouts: a client refuses some when it is made, and a broker others when it joins."""
     settings = {**scenario.client, **member.client}
     defaults = MemberConfig()
     session = settings.get(SESSION, defaults.session_timeout_ms)
@@ -200,7 +200,9 @@ class Walk:
         self.scaled(event.template, event.most, path, "most")
 
     def scaled(self, template: str, to: int, path: str, key: str) -> None:
-        """Which of them run is for the run to say; from here on the timeline may name all that could."""
+        """Note the members that a scaling may start: from here on the timeline may name them, and the run decides which
+        run.
+        """
         self.exists(template, at(path, "members"))
         if self.instance_ids.get(template):
             raise ContractError(

@@ -56,7 +56,7 @@ class PlainLoader(Loader):  # type: ignore[misc]
     }
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """PyYAML's constructors trust a tag: `!!bool "abc"` is a KeyError there."""
+        """Check a tag before PyYAML's constructors trust it: `!!bool "abc"` is a KeyError there."""
         try:
             return super().construct_object(node, deep=deep)
         except (yaml.YAMLError, ContractError):
@@ -104,7 +104,7 @@ def decode_document(data: bytes | str) -> Any:
 
 
 def refuse_unwritable(value: object, path: str) -> None:
-    """Nothing with half a surrogate pair in it can be written anywhere, nor can a number without end."""
+    """Refuse half a surrogate pair, which cannot be written anywhere, and a number without end."""
     if isinstance(value, str):
         try:
             value.encode()
@@ -158,7 +158,7 @@ def as_text(data: bytes | str) -> str:
 
 
 def refuse_bombs(text: str) -> None:
-    """One pass over the parser's events, which neither recurse nor unfold: how deep, and how much in the end."""
+    """Count depth and unfolded size in one pass over the parser's events, which neither recurse nor unfold."""
     open_nodes: list[tuple[str | None, int]] = []
     sizes: dict[str, int] = {}
     nodes = 0

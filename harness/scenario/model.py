@@ -36,7 +36,9 @@ class TopicSpec:
     """The racks of each partition's replicas."""
 
     def rate_of(self, index: int, partitions: int, total: float) -> float:
-        """Once there are so many partitions: those added get an equal part, the others divide the rest as before."""
+        """Return a partition's rate once there are so many: added ones get an equal part, the others divide the rest as
+        before.
+        """
         if self.weights is None or index >= len(self.weights):
             return total / partitions
         return total * self.weights[index] * (len(self.weights) / partitions)

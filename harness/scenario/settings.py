@@ -163,8 +163,9 @@ def expect_boolean(value: Any, path: str) -> bool:
 
 
 def check_limits(settings: Mapping[str, Any], path: str) -> None:
-    """What a broker checks when it starts: each default lies between its own minimum and maximum. Of two that do not go
-    together the complaint is about one that is set."""
+    """Check what a broker checks when it starts: each default lies between its own minimum and maximum. Of two that do
+    not go together the error names one that is set.
+    """
     classic = v1.CoordinatorConfig()
     low = settings.get(LEAST_SESSION, classic.group_min_session_timeout_ms)
     high = settings.get(MOST_SESSION, classic.group_max_session_timeout_ms)
@@ -192,7 +193,7 @@ def check_limits(settings: Mapping[str, Any], path: str) -> None:
 
 
 def settings_schema(known: Mapping[str, str]) -> dict[str, Any]:
-    """As JSON Schema, so that an editor completes the names."""
+    """Return the settings as JSON Schema, so that an editor completes the names."""
     return {
         "type": "object",
         "additionalProperties": False,

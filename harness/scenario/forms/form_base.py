@@ -73,7 +73,7 @@ def strategy(value: object) -> str:
 
 
 def names(value: object) -> list[str]:
-    """One name, or a list of them."""
+    """Read one name, or a list of them."""
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
         raise ValueError(f"expected a name or a list of names, got {quoted(value)}")
@@ -161,7 +161,7 @@ class Form(BaseModel):
 
     @classmethod
     def schema_alone(cls, schema: Mapping[str, Any]) -> Any:
-        """Of the short way; it suffices only where nothing else is required."""
+        """Describe the short way; it suffices only where no other key is required."""
         if cls.short is None or not set(schema.get("required", ())) <= {cls.short}:
             return None
         return schema["properties"][cls.short]

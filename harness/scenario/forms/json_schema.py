@@ -29,7 +29,7 @@ def scenario_schema() -> dict[str, Any]:
 
 
 def tidied(value: Any) -> Any:
-    """Without what pydantic adds: titles made of names, and defaults in milliseconds."""
+    """Remove what pydantic adds: titles made of names, and defaults in milliseconds."""
     if isinstance(value, list):
         return [tidied(one) for one in value]
     if not isinstance(value, dict):

@@ -102,7 +102,7 @@ def known_rate(value: object) -> object:
 
 
 def known_skew(value: object) -> object:
-    """`zipf 1.1`, or a weight for each partition."""
+    """Check a skew: `zipf 1.1`, or a weight for each partition."""
     if isinstance(value, str):
         if ZIPF.fullmatch(value) and float(value.split()[1]) <= 10:
             return value

@@ -69,7 +69,7 @@ RACKS: Schema = {
 
 
 def milliseconds(least: int) -> Schema:
-    """A Kafka setting: a plain number, as in Kafka, or a duration."""
+    """Describe a Kafka setting: a plain number, as in Kafka, or a duration."""
     written = rf"^([0-9]{{1,15}}|\s*{PARTS_OF_TIME})$"
     return {
         "anyOf": [
@@ -81,7 +81,7 @@ def milliseconds(least: int) -> Schema:
 
 
 def or_null(schema: Mapping[str, Any]) -> Schema:
-    """`network:` with nothing below it is as good as no network."""
+    """Allow null: `network:` with nothing below it is as good as no network."""
     outside = {key: one for key, one in schema.items() if key in ("description", "default")}
     inside = {key: one for key, one in schema.items() if key not in outside}
     options = inside["anyOf"] if set(inside) <= {"anyOf", "title"} else [inside]
@@ -89,7 +89,7 @@ def or_null(schema: Mapping[str, Any]) -> Schema:
 
 
 def given(key: str, value: Mapping[str, Any] | None = None) -> Schema:
-    """That a key is there, and not left empty."""
+    """Require that a key is there, and not left empty."""
     return {"required": [key], "properties": {key: dict(value or {"not": NULL})}}
 
 
