@@ -111,7 +111,9 @@ class Meter:
         self.sessions_lost = 0.0
 
     def feed(self, fact: Fact) -> None:
-        """After the end everybody stops reading, which is no gap: only what was read twice and the sums still count."""
+        """Take in a fact. After the end all processes stop reading, which is no gap: only records read twice and sums
+        still count.
+        """
         if self.over and fact["fact"] == "stops":
             self.count_twice(fact)
         if self.over and fact["fact"] not in SUMS:
@@ -126,7 +128,7 @@ class Meter:
             self.begin()
 
     def begin(self) -> None:
-        """What was counted until now is the start-up's; it stands where the start-up never ends."""
+        """Begin to count: earlier costs are the start-up's, and count only where the start-up never ends."""
         for name in self.still:
             self.add_standstill(name)
         self.stalled_ms = self.moved = self.needless = 0
@@ -146,7 +148,7 @@ class Meter:
             self.tracks = {tp: track for tp, track in self.tracks.items() if tp[0] != fact["topic"]}
 
     def on_event(self, fact: Fact) -> None:
-        """What happens at one moment is one event, in however many lines it is written."""
+        """Count an event. All lines of one moment are one event."""
         self.lag.something_happens(self.now_ms)
         if not self.events or self.events[-1][0] != self.now_ms:
             self.event_over()
@@ -182,7 +184,7 @@ class Meter:
             del self.still[name]
 
     def on_callback(self, fact: Fact) -> None:
-        """Of what it reads on after the callback, nothing is processed in it."""
+        """Count a callback as standstill of the partitions that are read on afterwards: nothing is processed in it."""
         still = self.still.get(fact["member"])
         if still is not None and "ms" in fact:
             self.add_standstill(fact["member"])
@@ -190,7 +192,7 @@ class Meter:
         self.changed()
 
     def add_standstill(self, name: str) -> None:
-        """What it reads, or why it stands still, is about to change: the time until now counts for what was."""
+        """Count the time until now, before what a process reads, or why it stands still, changes."""
         still = self.still.get(name)
         if still is not None:
             end_ms = self.now_ms if still.reasons else min(self.now_ms, still.until_ms)
@@ -239,7 +241,7 @@ class Meter:
         self.changed()
 
     def hand_on(self, tp: TopicPartition, other: str, *, taken: bool) -> None:
-        """From one that reads it, to another or back from it."""
+        """Move a partition from one process that reads it to another, or back from it."""
         self.add_standstill(other)
         if taken:
             self.reading[other].discard(tp)
@@ -255,7 +257,7 @@ class Meter:
                     self.twice += track.done.add(start, end)
 
     def changed(self, at_ms: int | None = None) -> None:
-        """Just now, or already at `at_ms`."""
+        """Note a change just now, or at `at_ms`."""
         if self.events:
             began_ms, last_ms, _ = self.events[-1]
             self.events[-1] = (began_ms, max(last_ms, self.now_ms if at_ms is None else at_ms), False)

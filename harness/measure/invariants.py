@@ -101,7 +101,7 @@ class Checker:
                 ledger.by.pop(name, None)
 
     def lately(self) -> str:
-        """What may be behind it."""
+        """Return what may be behind it: the group's last conversions."""
         return f"; the group was {' and '.join(self.conversions[-2:])} before" if self.conversions else ""
 
     def on_stops(self, fact: Fact) -> None:

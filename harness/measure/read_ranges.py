@@ -11,7 +11,7 @@ class ReadRanges:
         """They neither overlap nor touch."""
 
     def add(self, start: int, end: int) -> int:
-        """From `start` until before `end`. How many of these had been read before."""
+        """Add records from `start` until before `end`, and return how many of these had been read before."""
         again, apart, low, high = 0, [], start, end
         for first, last in self._ranges:
             again += max(0, min(last, end) - max(first, start))

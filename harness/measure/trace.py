@@ -56,7 +56,7 @@ class Trace:
         return self._watch is not None
 
     def whisper(self, now_ms: int, fact: str, **more: Any) -> None:
-        """For the watcher only: too frequent to be kept."""
+        """Show a fact to the watcher only: it is too frequent to be kept."""
         if self._watch is not None:
             self._watch({"t": now_ms, "fact": fact, **more})
 
@@ -81,7 +81,7 @@ def flat(partitions: Mapping[str, Iterable[int]]) -> Iterator[TopicPartition]:
 
 
 def lines(facts: Iterable[Fact]) -> Iterator[str]:
-    """As they are written to a file: the same facts, the same bytes."""
+    """Return facts as they are written to a file: the same facts give the same bytes."""
     for fact in facts:
         yield json.dumps(fact, ensure_ascii=False, separators=(",", ":"))
 
