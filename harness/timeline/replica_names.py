@@ -18,15 +18,15 @@ class Places:
         """In whose place, and which process there."""
 
     def of(self, name: str) -> str:
-        """What a process and its successors have in common: consumer-2, of consumer-2~3."""
+        """Return the replica name that a process and its successors share: consumer-2, of consumer-2~3."""
         return self._successors[name][0] if name in self._successors else name
 
     def attempt(self, name: str) -> int:
-        """Which process in its place: 1 before any surge."""
+        """Return the number of the process among those of its replica name: 1 before any surge."""
         return self._successors[name][1] if name in self._successors else 1
 
     def family(self, name: str) -> str:
-        """Whose replicas it is one of: consumer, of consumer-2 and of consumer-2~3."""
+        """Return the family of the replica: consumer, of consumer-2 and of consumer-2~3."""
         return kind_of(self.of(name))
 
     def succeed(self, name: str, taken: Container[str]) -> str:

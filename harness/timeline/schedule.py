@@ -86,7 +86,7 @@ def on_crash(world: World, event: Crash) -> None:
 
 
 def on_restart(world: World, event: Restart, round_: int = 1) -> None:
-    """Who is stopped between two rounds is not there to be restarted any more."""
+    """Restart processes. One that is stopped between two rounds is not restarted any more."""
     names = [name for name in all_present(world, event.members) if round_ == 1 or is_up(world, name)]
     tell(world, event, names)
     for name in names:
@@ -114,7 +114,9 @@ def on_isolate(world: World, event: Isolate) -> None:
 
 
 def get_into(world: World, event: Trouble, name: str, process: Process) -> None:
-    """Trouble for a while. Where several of a kind overlap, the last to begin counts, then those that are left."""
+    """Begin trouble for a while. Where several of a kind overlap, the last to begin counts, then those that are
+    left.
+    """
     lasting = world.lasting.setdefault((event.KIND, process), [])
     lasting.append(event)
     suffer(world, name, process, event)
