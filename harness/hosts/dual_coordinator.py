@@ -48,7 +48,7 @@ def make_dual_coordinator(
     topics: Topics | None,
     assignors: Sequence[Assignor] | None = None,
 ) -> Coordinator:
-    """`assignors`: the broker's, best first; Kafka's own unless others are given."""
+    """Make the dual coordinator; `assignors` are the broker's, best first, and Kafka's own unless others are given."""
     v1 = {name: value for name, value in config.items() if name in v1_config.PROPERTIES}
     v2 = {name: value for name, value in config.items() if name in v2_config.PROPERTIES}
     topics = topics or {}
@@ -86,7 +86,7 @@ class Codec:
 
 
 class ClassicSide:
-    """Offer protocol_v1's coordinator as protocol_v2 asks for it (classic_members/classic_side.py)."""
+    """Offer protocol_v1's coordinator as ClassicGroups of protocol_v2's classic_side.py asks for it."""
 
     def __init__(self, coordinator: ClassicCoordinator) -> None:
         self.coordinator = coordinator
