@@ -54,7 +54,7 @@ def _to_json(value: Any, version: int) -> Any:
 
 
 def _null_as_text(value: Any, field: Field[Any], version: int) -> Any:
-    """Where a version has no way to write null, Kafka writes the empty string."""
+    """Write null as the empty string, as Kafka does where a version has no way to write null."""
     return "" if value is None and version < field.metadata.get("nullable_since", 0) else value
 
 
@@ -69,7 +69,7 @@ def wire_name(field: Field[Any], version: int) -> str:
 
 @cache
 def _known(kind: Hashable, version: int) -> dict[str, tuple[Field[Any], Any, bool]]:
-    """By its name in that version: a field, its type, and whether the version has it."""
+    """Return the fields by their names in that version: a field, its type, and whether the version has it."""
     assert isinstance(kind, type)
     hints = get_type_hints(kind)
     return {

@@ -270,7 +270,9 @@ class ProtocolChurn:
         return raised or self.failure is not None or self.asked > MOST_ASKED
 
     def waits_for_the_silent(self) -> bool:
-        """To the stage a static member that is away is no reason for unrest; its partitions have no reader, though."""
+        """Tell whether partitions wait for an absent static member: the stage is at rest then, but they have no
+        reader.
+        """
         group = self.stage.group
         return group is not None and any(id_of(client.member) in group.members for client in self.silent.values())
 

@@ -100,7 +100,7 @@ class Log:
         self.held: dict[int, Append] = {}
 
     def outcome(self, append: Append) -> Error | None:
-        """None while nobody knows. A log has one order: behind what is held, everything waits."""
+        """Return an append's outcome, None while it is unknown. A log has one order: appends behind a held one wait."""
         if self.mode == "hold" or (self.mode == "ok" and self.held):
             self.held[append.append_id] = append
             return None
@@ -191,7 +191,7 @@ class Player:
             self.fail_over(orderly=step.coordinator == "move")
 
     def release(self) -> None:
-        """Held records become durable in order; one that has timed out becomes so without anybody's notice."""
+        """Make held records durable in order; those that have timed out become durable without an answer."""
         while self.log.held:
             append_id = next(iter(self.log.held))
             self.log.durable += self.log.held.pop(append_id).records
