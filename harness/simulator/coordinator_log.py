@@ -29,8 +29,10 @@ class Log:
                 self._groups.append(record)
 
     def forget(self, topic: str) -> None:
-        """It was deleted, and the coordinator deletes its offsets; also where the topic goes while there is none. (Then
-        Kafka's offsets stay, and who reads a new topic of that name begins there if it is as long by then.)"""
+        """Forget a deleted topic, whose offsets the coordinator deletes; also where the topic goes while there is no
+        coordinator. (Then Kafka's offsets stay, and a reader of a new topic of that name begins there if it is as long
+        by then.)
+        """
         self._offsets = {key: record for key, record in self._offsets.items() if key[1] != topic}
 
     def __iter__(self) -> Iterator[Any]:

@@ -18,7 +18,7 @@ RECORD = 1_000_000_000_000
 
 
 def speed(record_ms: float) -> int:
-    """In a millisecond. A record takes a nanosecond at the least, and however long it takes, it comes to an end."""
+    """Return the speed per millisecond. A record takes at least a nanosecond, and however long it takes, it ends."""
     return max(1, round(RECORD / max(record_ms, 1e-6)))
 
 
@@ -84,7 +84,7 @@ class Records:
             self._wait(stream, 1)
 
     def waiting(self, now_ms: int) -> int:
-        """Unread in partitions that nobody reads."""
+        """Return the unread records of partitions that no process reads."""
         return self._waiting_origin + self._waiting_rate * now_ms
 
     def _wait(self, stream: Stream, sign: int) -> None:
@@ -184,28 +184,28 @@ class Reader:
 
     @property
     def keeps_up(self) -> bool:
-        """It has no lag, and will have none as long as nothing changes."""
+        """Tell whether it has no lag, and will have none as long as nothing changes."""
         return not self.lag and ((self.running and self.speed >= self.rate) or not self.rate)
 
     def lag_at(self, now_ms: int) -> int:
-        """Without looking at single partitions."""
+        """Return the lag without looking at single partitions."""
         spent = now_ms - self.at_ms
         lag = self.lag + self.rate * spent
         return max(0, lag - self.speed * spent) if self.running else lag
 
     def level_ms(self) -> int | None:
-        """When it will have caught up if it goes on as now; None: never."""
+        """Return when it will have caught up if it goes on as now, or None for never."""
         gains = self.speed - self.rate if self.running else 0
         return self.at_ms - (-self.lag // gains) if gains > 0 else None
 
     def lag_of(self, stream: Stream, now_ms: int) -> int:
-        """Of one of its partitions: its part of the whole."""
+        """Return one partition's lag: its part of the whole."""
         whole = self.lag + self.rate * (now_ms - self.at_ms)
         unread = stream.written(now_ms) - self.positions[stream.tp]
         return unread * self.lag_at(now_ms) // whole if whole else 0
 
     def offsets(self) -> dict[TopicPartition, int]:
-        """How many whole records of each partition are done with, at `at_ms`."""
+        """Return how many whole records of each partition are done with, at `at_ms`."""
         if self._level:
             now_ms = self.at_ms
             return {tp: (stream.origin + stream.rate * now_ms) // RECORD for tp, stream in self.streams.items()}

@@ -93,7 +93,7 @@ class World(Protocol):
 
 
 def up_to(most: int, random: Random) -> int:
-    """random.randint(0, most), draw for draw, without what it looks at on the way: every message asks for one."""
+    """Draw random.randint(0, most), draw for draw, without its checks: every message asks for one."""
     size = most + 1
     bits = size.bit_length()
     drawn = random.getrandbits(bits)
