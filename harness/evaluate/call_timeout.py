@@ -29,7 +29,9 @@ class NoAnswer(KeyboardInterrupt):
 
 @contextmanager
 def patience(strategies: Iterable[Strategy]) -> Iterator[None]:
-    """While inside, no call into the custom ones among these takes longer than the limit: NoAnswer otherwise."""
+    """Limit each call into the custom ones among these strategies while the context is open; NoAnswer ends a longer
+    call.
+    """
     names = frozenset(one.assignor for one in strategies if one.is_custom)
     if not names:
         yield

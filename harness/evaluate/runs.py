@@ -57,7 +57,7 @@ class Sample:
     the same each time."""
 
     def to_json(self, *, measured: bool = True) -> dict[str, Any]:
-        """A flat row. Without what is measured it is the same each time."""
+        """Return a flat row. Without what is measured it is the same each time."""
         row: dict[str, Any] = {"strategy": self.strategy, "seed": self.seed}
         if self.broken is not None:
             return {**row, "broken": self.broken, "broken_at_ms": self.broken_at_ms}
@@ -148,7 +148,7 @@ def spread(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[T]:
-    """`work` for each pair of a strategy and a seed; results in the order of the pairs."""
+    """Run `work` for each pair of a strategy and a seed; results are in the order of the pairs."""
     told = progress or (lambda done: None)
     workers = min(jobs or cores(), len(pairs))
     if workers <= 1:

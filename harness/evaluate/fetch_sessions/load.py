@@ -98,7 +98,7 @@ class Broker:
                 self.now_ms = min(to_ms, self.used_ms + LEAP_MS)
 
     def somebody_gets_in(self) -> bool:
-        """Where the best of those who wait has no chance, nobody has."""
+        """Tell whether any waiting client gets a session. Where the best of them has no chance, none has."""
         if not self.waiting:
             return False
         privileged, size = max((self.clients[i].privileged, self.clients[i].size) for i in self.waiting)
@@ -110,7 +110,9 @@ class Broker:
         self.used_ms = self.now_ms
 
     def round(self) -> None:
-        """Everybody who waits asks once. Who was put out hears of it with its next fetch and waits from then on."""
+        """Let every waiting client ask once. A client that was put out hears of it with its next fetch and waits from
+        then on.
+        """
         first = self.now_ms // self.fetch_ms % len(self.waiting)
         still = []
         for client in self.waiting[first:] + self.waiting[:first]:

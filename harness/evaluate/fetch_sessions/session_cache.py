@@ -65,7 +65,7 @@ class Shard:
         self._by_privileged: list[Rank] = []
 
     def takes(self, now_ms: int, privileged: bool, size: int) -> bool:
-        """Whether such a session would be let in now."""
+        """Tell whether such a session would be let in now."""
         return len(self.sessions) < self.slots or self._victim(now_ms, privileged, size) is not None
 
     def maybe_create(self, now_ms: int, privileged: bool, size: int, new_id: Callable[[], int]) -> int | None:
@@ -113,7 +113,7 @@ class Shard:
         return lowest if lowest is not None and (privileged, size, 0) >= lowest.rank else None
 
     def _stale(self, now_ms: int) -> Session | None:
-        """Used longest ago, and of several the one with the lowest id."""
+        """Return the session used longest ago, and of several the one with the lowest id."""
         oldest = next(iter(self.sessions.values()), None)
         if oldest is None or now_ms - oldest.last_used_ms <= self.eviction_ms:
             return None
@@ -155,20 +155,22 @@ class FetchSessionCache:
         return lambda shard: next(counters[shard])
 
     def maybe_create(self, now_ms: int, privileged: bool, size: int) -> int | None:
-        """What a full fetch does. Its turn passes to the next shard also when there was no room in this one."""
+        """Do what a full fetch does. Its turn passes to the next shard also when there was no room in this one."""
         number = self._asked % len(self.shards)
         self._asked += 1
         return self.shards[number].maybe_create(now_ms, privileged, size, lambda: self._new_id(number))
 
     def touch(self, session_id: int, now_ms: int, size: int) -> bool:
-        """What an incremental fetch does; False is FETCH_SESSION_ID_NOT_FOUND. One that has become empty is closed."""
+        """Do what an incremental fetch does; False is FETCH_SESSION_ID_NOT_FOUND. A session that has become empty is
+        closed.
+        """
         shard = self.shard_of(session_id)
         if size == 0:
             return shard.remove(session_id)
         return shard.touch(session_id, now_ms, size)
 
     def close(self, session_id: int) -> bool:
-        """What a consumer's last fetch does."""
+        """Close a session, as a consumer's last fetch does."""
         return self.shard_of(session_id).remove(session_id)
 
     def shard_of(self, session_id: int) -> Shard:

@@ -39,7 +39,7 @@ def who_differs(scenario: Scenario, names: Sequence[str]) -> Iterator[str]:
 
 
 def static_members(scenario: Scenario) -> list[str]:
-    """Those that have an id whatever the strategy."""
+    """List the members that have an instance id whatever the strategy."""
     return [member.name for member in scenario.members if member.instance_id is not None]
 
 

@@ -34,7 +34,7 @@ class Cell:
 
     @property
     def winner(self) -> str | None:
-        """None: no strategy got through every run."""
+        """Return the winner, or None where no strategy got through every run."""
         found: str | None = self.data["winner"]
         return found
 
@@ -63,7 +63,7 @@ class DecisionTable:
 
     @property
     def parameters(self) -> dict[str, list[Any]]:
-        """Their values in the order of the sweep."""
+        """Return the parameters with their values in the order of the sweep."""
         return {one["name"]: one["values"] for one in self.data["parameters"]}
 
 

@@ -122,7 +122,7 @@ def common(strategy: Strategy, scenario: Scenario, names: tuple[str, ...]) -> di
 
 
 def of_members(strategy: Strategy, scenario: Scenario, names: tuple[str, ...]) -> Iterator[str]:
-    """What is some members' own and cannot be pasted for all."""
+    """List settings of single members, which a user cannot paste for all."""
     static = static_members(scenario)
     if not strategy.static and 0 < len(static) < len(scenario.members):
         yield f"In these runs {listed(static)} had a group.instance.id"

@@ -94,7 +94,7 @@ def chart_data(comparison: Comparison, drawings: Sequence[Mapping[str, Any]]) ->
 
 
 def interesting(drawings: Sequence[Mapping[str, Any]], end_ms: int) -> tuple[int, int]:
-    """Where the charts begin: around the events, because a deploy of a minute is a line in an hour."""
+    """Return where the charts begin: around the events, because a deploy of a minute is a line in an hour."""
     starts = [at_ms for one in drawings for at_ms, _ in one["events"]]
     ends = [gap[3] for one in drawings for gap in one["gaps"]]
     if not starts:
