@@ -48,11 +48,11 @@ class NodesCluster(Cluster):
 
     @abstractmethod
     def _terminate(self, node: int) -> None:
-        """Orderly; returns when the node is down."""
+        """Stop the node in order, and return when it is down."""
 
     @abstractmethod
     def _kill(self, node: int) -> None:
-        """At once, also a frozen one; returns when the node is down."""
+        """Kill the node at once, also a frozen one, and return when it is down."""
 
     @abstractmethod
     def _freeze(self, node: int) -> None: ...

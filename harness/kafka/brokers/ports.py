@@ -14,7 +14,7 @@ HOST = "127.0.0.1"
 
 
 def client_ports(nodes: int, asked: int | None) -> list[int]:
-    """One port for each node: from `asked` upwards, or any."""
+    """Return one port for each node: from `asked` upwards, or any."""
     if asked is None:
         return free_ports(nodes)
     if not 1 <= asked <= 65_535 - nodes + 1:

@@ -29,5 +29,5 @@ def kafka_version(asked: str | None = None) -> str:
 
 
 def kafka_image(asked: str | None = None) -> str:
-    """The image's name without its tag; the tag is the Kafka version."""
+    """Return the image's name without its tag; the tag is the Kafka version."""
     return asked or os.environ.get(IMAGE_VARIABLE) or KAFKA_IMAGE

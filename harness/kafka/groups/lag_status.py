@@ -23,7 +23,7 @@ class Offsets:
 
 
 def lag_status(before: Offsets, now: Offsets, *, owned: bool) -> str:
-    """With one sample twice, a partition with a lag looks stalled: two apart in time are meant."""
+    """Judge a partition by two samples apart in time. With one sample twice, a partition with a lag looks stalled."""
     if not owned:
         return "stopped"
     if now.lag == 0:

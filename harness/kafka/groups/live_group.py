@@ -44,7 +44,7 @@ class LivePartition:
 
     @property
     def lag(self) -> int:
-        """Who has not committed begins with the oldest record there is."""
+        """Return the lag. A consumer that has not committed begins with the oldest record there is."""
         return max(0, self.end - (self.begin if self.committed is None else self.committed))
 
 

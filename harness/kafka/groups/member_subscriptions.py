@@ -77,7 +77,7 @@ async def _ask(bootstrap: str, group: str, timeout_s: float) -> Mapping[str, Sub
 
 
 def matching(regex: str | None, topics: Sequence[str]) -> list[str]:
-    """What the coordinator found for it is not told, but can be found again."""
+    """Find the topics that match, because the coordinator does not tell what it found."""
     if not regex:
         return []
     matches = compile_regex(regex)

@@ -60,7 +60,7 @@ class Child:
             self.process.send_signal(number)
 
     async def end(self) -> None:
-        """In order, then by force."""
+        """End the process in order, then by force."""
         self.signal(signal.SIGCONT)
         self.signal(signal.SIGTERM)
         if self.reading is not None:

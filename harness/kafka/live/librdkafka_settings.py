@@ -91,6 +91,6 @@ def client_settings(scenario: Scenario, spec: MemberSpec, name: str, strategy: s
 
 
 def is_incremental(strategy: str) -> bool:
-    """Whether assignments come as differences."""
+    """Tell whether assignments come as differences."""
     chosen = parse_strategies(strategy)
     return chosen[0].protocol == "consumer" or chosen[0].assignor == "cooperative-sticky"

@@ -67,7 +67,7 @@ def offsets(fact: Fact, which: str) -> Iterator[tuple[Place, int]]:
 
 
 def lag_facts(facts: Sequence[Fact], written: Sequence[tuple[int, Written]], duration_ms: int) -> Iterator[Fact]:
-    """The lag curve, point by point."""
+    """Return the lag curve, point by point."""
     steps = sorted(facts, key=lambda fact: fact["t"])
     progress = Progress()
     at = looked = 0

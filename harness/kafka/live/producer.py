@@ -80,7 +80,7 @@ class Writer:
                     pass
 
     def send(self, place: tuple[str, int]) -> bool:
-        """False: not now; the queue is full, or this producer has not heard of a new partition.
+        """Send a record. Return False if not now: the queue is full, or this producer has not heard of a new partition.
 
         The first record of a partition goes alone: librdkafka may set it aside while it looks for the topic, and send
         those that follow before it.

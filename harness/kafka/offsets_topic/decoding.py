@@ -77,7 +77,7 @@ class Reader:
                 raise MalformedBytes(f"a length of more than five bytes at byte {self.at}")
 
     def length(self, flexible: bool, short: bool) -> int:
-        """-1 is null."""
+        """Read a length; -1 is null."""
         if flexible:
             return self.varint() - 1
         return self.int16() if short else self.number("int32")

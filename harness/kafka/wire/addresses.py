@@ -48,5 +48,5 @@ def is_loopback(host: str) -> bool:
 
 
 def configured_hosts() -> set[str]:
-    """Of the test cluster; its nodes may advertise other ports."""
+    """Return the hosts of the test cluster; its nodes may advertise other ports."""
     return {parse_address(part.strip())[0] for part in (configured() or "").split(",") if part.strip()}

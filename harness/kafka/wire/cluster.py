@@ -100,7 +100,7 @@ class Cluster:
         return request
 
     async def refresh(self) -> Metadata:
-        """All topics, by one node's metadata."""
+        """Read all topics, by one node's metadata."""
         asked = self.request(
             METADATA, topics=None, allow_auto_topic_creation=False, include_topic_authorized_operations=False
         )

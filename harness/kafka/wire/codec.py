@@ -107,7 +107,7 @@ def _hints(kind: Hashable) -> dict[str, Any]:
 
 @cache
 def _ours(kind: Hashable, version: int) -> dict[str, str]:
-    """By its name on the wire in that version: our attribute."""
+    """Return our attributes by their names on the wire in that version."""
     assert isinstance(kind, type)
     apart = HEADER if issubclass(kind, Request) else ()
     return {
@@ -118,7 +118,7 @@ def _ours(kind: Hashable, version: int) -> dict[str, str]:
 
 
 def _attribute(name: str, ours: Mapping[str, str]) -> str:
-    """Ours, for a field of kio's."""
+    """Return our attribute for a field of kio's."""
     if name in ours:
         return ours[name]
     if name == "topic_id":
@@ -127,7 +127,7 @@ def _attribute(name: str, ours: Mapping[str, str]) -> str:
 
 
 def _bare(hint: Any) -> Any:
-    """Without `| None`."""
+    """Remove `| None` from a type."""
     if get_origin(hint) is UnionType:
         return next(choice for choice in get_args(hint) if choice is not NoneType)
     return hint

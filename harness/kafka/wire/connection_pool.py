@@ -41,7 +41,7 @@ class Pool:
         self.took.append((now, took_s))
 
     def stalls(self, since: float) -> list[tuple[int, int]]:
-        """In milliseconds since then."""
+        """Return the stalls in milliseconds since then."""
         slow = [(at - since, took_s) for at, took_s in self.took if at >= since and took_s > STALL_S]
         return [(round((at - took_s) * 1000), round(at * 1000)) for at, took_s in slow]
 

@@ -36,7 +36,7 @@ ASK_AGAIN_S = 0.1
 
 
 def missing() -> str | None:
-    """Why no engine of our own can be started here, or None."""
+    """Return why no engine of our own can be started here, or None."""
     if sys.platform != "linux" or os.geteuid() != 0:
         return "an engine of our own needs root on Linux"
     for tool in ("dockerd", "unshare"):
@@ -120,7 +120,9 @@ def _remove_networks() -> None:
 
 
 def _stop(process: KeptProcess) -> None:
-    """In good order, so that nobody writes to the folder while it is removed; unshare's only child is dockerd."""
+    """Stop in good order, so that no process writes to the folder while it is removed; unshare's only child is
+    dockerd.
+    """
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     for child in children:
         os.kill(int(child), signal.SIGTERM)

@@ -114,7 +114,7 @@ class KeptProcess:
         self.signal(signal.SIGCONT)
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether it has ended within this time."""
+        """Wait, and tell whether the process has ended within this time."""
         try:
             self._keeper.wait(timeout_s)
         except subprocess.TimeoutExpired:

@@ -78,7 +78,7 @@ class ExternalCluster(Cluster):
         wait_for_nodes(self._addresses, timeout_s, alive=lambda: None, in_sync=True)
 
     def close(self) -> None:
-        """Nothing of it is ours."""
+        """Do nothing: no part of this cluster is ours."""
 
 
 def _first_answer(bootstrap: str) -> dict[int, str]:

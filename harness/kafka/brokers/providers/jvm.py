@@ -46,7 +46,7 @@ appender.out.layout.pattern = %d{ISO8601} %p %m (%c{1})%n
 
 
 def available(kafka_version: str | None = None) -> str | None:
-    """Why this machine cannot serve, or None; looks only, fetches nothing."""
+    """Return why this machine cannot serve, or None; look only, fetch nothing."""
     try:
         find_java()
         version = resolve_version(kafka_version)
@@ -173,7 +173,7 @@ class JvmCluster(NodesCluster):
 
 
 def _kafka_uuid() -> str:
-    """Kafka's form of a random id; its tools take a leading dash for an option."""
+    """Make a random id in Kafka's form; its tools take a leading dash for an option."""
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return text

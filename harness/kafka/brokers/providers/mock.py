@@ -33,7 +33,9 @@ def available() -> str | None:
 
 
 def cannot(*, config: BrokerConfig | None, kafka_version: str | None, port: int | None) -> str | None:
-    """Why it cannot do what is asked, or None: a setting without effect is refused rather than dropped in silence."""
+    """Return why it cannot do what is asked, or None: a setting without effect is refused rather than dropped in
+    silence.
+    """
     given = {"broker settings": config, "Kafka version": kafka_version, "port": port}
     return next((f"it takes no {what}" for what, value in given.items() if value is not None), None)
 

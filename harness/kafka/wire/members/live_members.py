@@ -76,7 +76,7 @@ class Consumer:
 
 
 async def run_members(plan: GroupPlan, tell: Callable[[Change], None], stop: asyncio.Event) -> list[Consumer]:
-    """Until `stop` is set, or a member fails: then the others leave, and its error is raised."""
+    """Run until `stop` is set, or a member fails: then the others leave, and its error is raised."""
     consumers = [await enter(plan, f"{plan.group}-{number}", tell) for number in range(1, plan.members + 1)]
     running = [asyncio.create_task(consumer.member.run()) for consumer in consumers]
     stopped = asyncio.create_task(stop.wait())
@@ -121,7 +121,7 @@ def machine_of(plan: GroupPlan, name: str) -> Machine:
 
 
 def new_member_id() -> str:
-    """As Java's consumer makes it (KIP-1082)."""
+    """Make a member id as Java's consumer does (KIP-1082)."""
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
 

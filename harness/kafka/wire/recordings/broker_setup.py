@@ -25,12 +25,12 @@ def kafka_admin() -> Any:
 
 
 def admin_of(bootstrap: str) -> Any:
-    """To be held until its futures are done: they fail when it is collected."""
+    """Return an AdminClient to hold until its futures are done: they fail when it is collected."""
     return kafka_admin().AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "socket.timeout.ms": 5_000})
 
 
 def broker_settings(bootstrap: str, node: int) -> dict[str, Any]:
-    """Those that our coordinators know, by Kafka's names."""
+    """Return the settings that our coordinators know, by Kafka's names."""
     resource = kafka_admin().ConfigResource(kafka_admin().ResourceType.BROKER, str(node))
     admin = admin_of(bootstrap)
     future = admin.describe_configs([resource], request_timeout=TIMEOUT_S)[resource]

@@ -31,7 +31,7 @@ class GroupNames:
         return self.on_broker.get(value, value) if key in GROUP_FIELDS and isinstance(value, str) else value
 
     def inward(self, value: Any) -> Any:
-        """Wherever they stand: error messages name groups, too."""
+        """Replace names wherever they stand: error messages name groups, too."""
         if isinstance(value, dict):
             return {key: self.inward(item) for key, item in value.items()}
         if isinstance(value, list):

@@ -53,7 +53,7 @@ class Recording:
 
     @property
     def stall_ms(self) -> int:
-        """The longest."""
+        """Return the longest stall."""
         return max((until_ms - from_ms for from_ms, until_ms in self.stalls), default=0)
 
     def stall_near(self, from_ms: int, until_ms: int) -> int:
@@ -100,7 +100,9 @@ class Recorder:
 
     @property
     def tail_ms(self) -> int:
-        """After the last step, as the sequence has it: a busy machine sends late, and answers are late as well."""
+        """Return the time after the last step, as the sequence has it: a busy computer sends late, and answers are late
+        as well.
+        """
         steps = self.sequence.steps
         return self.sequence.until_ms - (steps[-1].at_ms if steps else 0)
 

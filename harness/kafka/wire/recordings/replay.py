@@ -44,7 +44,7 @@ def replay(sequence: SequenceFile, recording: Recording) -> Replay:
 
 
 def as_sent(sequence: SequenceFile, recording: Recording) -> list[Step]:
-    """Without the steps that could not be sent, because what they refer to was not answered."""
+    """Leave out the steps that could not be sent, because what they refer to was not answered."""
     sent, bodies = recording.sent_ms, recording.bodies
     return [
         replace(step, at_ms=sent[step.name], body=escaped(bodies[step.name]))
@@ -129,7 +129,7 @@ def matters(key: TimerKey) -> bool:
 
 
 def answers_of(transcript: Transcript) -> dict[str, tuple[int, dict[str, Any]]]:
-    """By the step's name: when, and what."""
+    """Return the time and the answer by the step's name."""
     return {
         fact.step.name: (fact.at_ms, dict(fact.body or {}))
         for fact in transcript.facts
