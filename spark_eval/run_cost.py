@@ -21,7 +21,7 @@ def predicted_ms(scenario: Scenario) -> float:
 
 
 def changes_of(event: Event, members: int) -> float:
-    """How many processes come or go."""
+    """Count how many processes come or go."""
     if isinstance(event, RollingRestart):
         return 2.0 * (len(event.members) or members)
     if isinstance(event, Restart):

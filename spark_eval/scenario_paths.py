@@ -41,7 +41,7 @@ def put(document: Any, place: str, value: Any, path: str) -> None:
 
 
 def having(document: Any, place: str, after: str, path: str) -> list[int]:
-    """Which entries of the list at `place` have what `after` begins with."""
+    """Return which entries of the list at `place` have what `after` begins with."""
     entries = document.get(place)
     if not isinstance(entries, list):
         raise ContractError(path, f"{place} is no list: [*] means every entry of one")
@@ -73,7 +73,9 @@ def begins(rest: str, key: str) -> bool:
 
 
 def is_entry(here: dict[str, Any]) -> bool:
-    """Only settings have names with dots; elsewhere a dot in what is not there is a step that leads nowhere."""
+    """Tell whether a mapping is no settings. Only settings have names with dots; elsewhere the dot is a step that leads
+    nowhere.
+    """
     return not any("." in str(key) for key in here) and not all(isinstance(value, int | str) for value in here.values())
 
 

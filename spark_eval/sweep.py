@@ -125,7 +125,7 @@ class Work:
         self.planned.unpersist()
 
     def run_wave(self, wave: Sequence[Task]) -> None:
-        """Or, where a task kills its worker, what can be run of it."""
+        """Run a wave, or, where a task kills its worker, what can be run of it."""
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
@@ -182,7 +182,7 @@ def first_cause(error: Exception) -> str:
 
 
 def halves(wave: Sequence[Task]) -> list[Sequence[Task]]:
-    """Of a list of tasks, or of the one task in it; nothing where there is one run."""
+    """Split a list of tasks, or the one task in it; return nothing where there is one run."""
     if len(wave) > 1:
         return [wave[: len(wave) // 2], wave[len(wave) // 2 :]]
     only = wave[0]

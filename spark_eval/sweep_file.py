@@ -172,6 +172,6 @@ def read_axes(listed: list[Any], names: list[str], path: str) -> tuple[str, str]
 
 
 def digest(data: Any) -> str:
-    """Of the content, whatever the order of keys: the same wherever it is computed."""
+    """Hash the content, whatever the order of keys: the same wherever it is computed."""
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -98,7 +98,7 @@ def number_and_unit(value: Any, path: str) -> tuple[float, str]:
 
 
 def with_unit(number: float, unit: str, *, whole: bool) -> Label:
-    """To a thousandth of its unit, which is a whole number of milliseconds from seconds on; `ms` are whole."""
+    """Round to a thousandth of its unit, which is a whole number of milliseconds from seconds on; `ms` are whole."""
     if whole or unit == "ms":
         number = round(number)
     else:

@@ -94,7 +94,7 @@ Row = Mapping[str, Any]
 
 
 def stories(rows: Iterable[Row]) -> Iterator[tuple[Row, str, Story]]:
-    """Each record with its group's story up to and with it."""
+    """Return each record with its group's story up to and with it."""
     found: dict[str, Story] = {}
     for row in rows:
         if row["group"] is None:

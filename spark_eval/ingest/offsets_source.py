@@ -111,7 +111,7 @@ def as_json(value: Any) -> str:
 
 
 def register(spark: SparkSession, bootstrap: str, settings: dict[str, str] | None = None) -> Any:
-    """The topic as a frame. Who cannot be reached is told before Spark tries four times."""
+    """Return the topic as a frame. An unreachable cluster is reported before Spark tries four times."""
     from confluent_kafka import KafkaException
 
     try:

@@ -15,7 +15,7 @@ POINT = 6
 
 
 def pareto_html(table: DecisionTable) -> str:
-    """A point a strategy: medians over all cells, of standing still and of records read twice."""
+    """Draw a point a strategy: medians over all cells, of standing still and of records read twice."""
     points = {one: (stands_still(table, one), cost(table, one, "read_twice")) for one in table.strategies}
     points = {one: point for one, point in points.items() if not math.isnan(point[0])}
     if not points:

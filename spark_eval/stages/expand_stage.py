@@ -47,5 +47,5 @@ def expand(cells: DataFrame, strategies: Sequence[str], seeds: Sequence[int]) ->
 
 
 def run_id(cell_id: str, strategy: str, seed: int) -> str:
-    """The same without Spark."""
+    """Return the same id without Spark."""
     return hashlib.sha256(f"{cell_id}\n{strategy}\n{seed}".encode()).hexdigest()[:ID_LENGTH]

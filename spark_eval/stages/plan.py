@@ -48,7 +48,7 @@ def plan(runs: DataFrame, each_ms: float) -> DataFrame:
 
 
 def pending(runs: DataFrame, done: DataFrame | None) -> DataFrame:
-    """Those whose id is not among the results yet."""
+    """Return the runs whose id is not among the results yet."""
     return runs if done is None else runs.join(done.select("run_id"), "run_id", "left_anti").select(runs.columns)
 
 
