@@ -133,7 +133,7 @@ def checked(response: httpx.Response) -> Any:
 
 
 def wait_before(error: ServiceError, retries_left: int) -> float:
-    """Seconds; the error itself where asking again would not help."""
+    """Return the seconds to wait; raise the error itself where asking again would not help."""
     if retries_left <= 0 or error.status not in (429, 503):
         raise error
     return min(LONGEST_WAIT_S, error.retry_after_s or 1.0)
@@ -173,7 +173,7 @@ class Client:
         return answer_of(self.ask(assigning(group, strategy, optimum)))
 
     def compare(self, group: Json, strategies: Sequence[str] | None = None) -> list[Answer]:
-        """Of those that have an answer for this group."""
+        """Compare strategies, and return the answers of those that have one for this group."""
         return [answer_of(one) for one in self.ask(comparing(group, strategies))["results"] if "error" not in one]
 
     def recommend(

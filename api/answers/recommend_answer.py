@@ -85,7 +85,7 @@ def advise(data: Any, asked: AdviceAsked, run: Runs) -> Advised:
 
 
 def comparison_for(data: Any, now: str | None, asked: AdviceAsked, run: Runs) -> tuple[Comparison, list[str]]:
-    """From a scenario, a saved comparison, or a group of which only the present is known."""
+    """Make a comparison of a scenario, a saved comparison, or a group of which only the present is known."""
     from rebalance_lab.harness.evaluate.saved_runs import is_comparison, read_comparison
     from rebalance_lab.harness.measure.cost_weights import parse_weights
 

@@ -160,7 +160,7 @@ def read(reader: Callable[[object], T], text: object, option: str) -> T:
 
 
 def years(text: object) -> float:
-    """`2y`, `18mo` or `90d`."""
+    """Read `2y`, `18mo` or `90d`."""
     found = re.fullmatch(r"([0-9]{1,4}(?:\.[0-9]{1,3})?)\s*(y|mo|d)", str(text))
     if found is None:
         raise ValueError(f"{quoted(text)} is not a horizon: say 2y, 18mo or 90d")

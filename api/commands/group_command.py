@@ -79,7 +79,7 @@ def show(found: GroupDescription) -> None:
 
 
 def trouble(found: GroupDescription) -> list[str]:
-    """By topic and status: which partitions are not working."""
+    """List by topic and status which partitions are not working."""
     places: dict[tuple[str, str], list[int]] = {}
     for one in found.partitions:
         if one.status != "working":

@@ -20,7 +20,7 @@ class Answer:
 
     @property
     def held_bytes(self) -> int:
-        """With what an entry costs beside its body: a million empty answers are not nothing."""
+        """Return the size with what an entry costs beside its body: a million empty answers are not nothing."""
         return len(self.body) + ENTRY_BYTES
 
     @classmethod

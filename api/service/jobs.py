@@ -120,7 +120,7 @@ class Jobs:
                 job.becomes("cancelled")
 
     async def stop(self, within_s: float) -> None:
-        """What runs may finish in that time; what waits, or takes longer, is cancelled."""
+        """Let running jobs finish in that time; jobs that wait, or take longer, are cancelled."""
         for job in self.open:
             if job.state == "queued":
                 await self.cancel(job)
@@ -132,7 +132,7 @@ class Jobs:
 
 
 async def follow(job: Job) -> AsyncIterator[bytes]:
-    """Server-sent events: `progress` until it is over, then `done`, `failed` or `cancelled`, and the end."""
+    """Send server-sent events: `progress` until it is over, then `done`, `failed` or `cancelled`, and the end."""
     while True:
         changed = job.changed
         name = job.state if job.is_over else "progress"

@@ -170,7 +170,7 @@ def read_cluster(name: str, value: Any, path: str) -> Cluster:
 
 
 def check_reach(settings: Settings) -> None:
-    """Nobody should learn from a log that the lab answered the whole network."""
+    """Refuse an address that the whole network reaches without tokens, which users would otherwise learn from a log."""
     if settings.host not in LOOPBACK and not settings.tokens and not settings.allow_anonymous:
         raise ContractError(
             "--host",

@@ -77,7 +77,7 @@ class Deadlines(H11Protocol):
         self.turn_away(Problem("slow", "the request did not arrive in time", limit="header_s"))
 
     def turn_away(self, problem: Problem) -> None:
-        """Without the application: there is no request yet, or only half of one."""
+        """Send a problem without the application: there is no request yet, or only half of one."""
         self.disarm()
         self.is_away = True
         if self.transport.is_closing():

@@ -126,6 +126,6 @@ class Passage:
 
 
 def host_of(header: str) -> str:
-    """Without the port; `[::1]:8000` is `[::1]`."""
+    """Return the host without the port; `[::1]:8000` is `[::1]`."""
     found = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:]*)(?::\d+)?", header)
     return found[1].lower() if found else header

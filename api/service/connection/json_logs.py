@@ -30,7 +30,7 @@ def log(message: str, level: int = logging.INFO, **fields: Any) -> None:
 
 
 def set_up(level: str) -> None:
-    """Ours and uvicorn's on one stream; uvicorn's access log is off, because ours says more."""
+    """Set up one stream for our logs and uvicorn's; uvicorn's access log is off, because ours says more."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
     for name in ("rebalance_lab.service", "uvicorn", "uvicorn.error"):

@@ -40,7 +40,7 @@ def operation(
     cached: bool = False,
     links: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Keyword arguments for a FastAPI route. `name` is its id, and under it stand its examples."""
+    """Return keyword arguments for a FastAPI route. `name` is its id, and under it stand its examples."""
     extra: dict[str, Any] = {
         "parameters": documented([*parameters, *([IF_NONE_MATCH] if cached else [])]),
     }

@@ -54,7 +54,7 @@ class Parameter:
 
 
 def read_query(query: QueryParams, known: Sequence[Parameter]) -> dict[str, Any]:
-    """Those that are given."""
+    """Return the parameters that are given."""
     by_name = {one.name: one for one in known}
     found: dict[str, Any] = {}
     for name, text in query.multi_items():

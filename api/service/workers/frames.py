@@ -37,7 +37,7 @@ def frame_json(kind: Kind, payload: Mapping[str, Any]) -> bytes:
 
 
 def receive(end: socket.socket) -> tuple[Kind, bytes]:
-    """Blocking: for the process's side. EOFError when the service is gone."""
+    """Receive a frame, blocking: for the process's side. EOFError when the service is gone."""
     kind, length = PREFIX.unpack(exactly(end, PREFIX.size))
     return Kind(kind), exactly(end, length)
 

@@ -138,8 +138,9 @@ class Pool:
 
     @property
     def ready(self) -> bool:
-        """Also in the moment in which the only process is replaced: who asks then waits for milliseconds, and whoever
-        balances load must not take the service out for that."""
+        """Tell whether the pool can work, also in the moment in which its only process is replaced. A question then
+        waits for milliseconds, and a load balancer must not take the service out for that.
+        """
         return self._started and not self._stopped and (bool(self.workers) or not self._no_new_one)
 
     @property
@@ -159,7 +160,7 @@ class Pool:
             return await self._ask(question, time_s, progress)
 
     async def _ask(self, question: Question, time_s: float, progress: Progress | None) -> bytes:
-        """By the next process that lives. However many were killed in their sleep, they are being replaced."""
+        """Ask the next process that lives. However many were killed in their sleep, they are being replaced."""
         while True:
             with suppress(WasDead):
                 return await self._once(question, time_s, progress)
