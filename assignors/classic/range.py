@@ -43,7 +43,7 @@ class RangeAssignor:
 
 
 def topics_alike(layout: Layout, subscribers: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Group topics with as many partitions and the same subscribers; those without either are left out."""
+    """Put topics with as many partitions and the same subscribers together; those without either are left out."""
     alike: dict[tuple[int, int], list[int]] = {}
     for topic, (count, positions) in enumerate(zip(layout.counts, subscribers, strict=True)):
         if count and positions:

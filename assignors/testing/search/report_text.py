@@ -113,7 +113,7 @@ def share_text(share: Any) -> str:
 
 
 def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Align columns two spaces apart; an empty row ends one table and begins another."""
+    """Set columns two spaces apart; an empty row ends one table and begins another."""
     lines: list[str] = []
     table: list[Sequence[str]] = []
     for row in [*rows, ()]:

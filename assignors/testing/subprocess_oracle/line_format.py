@@ -18,7 +18,7 @@ from rebalance_lab.assignors.model import EMPTY, NOBODY, Assignment, Group, Memb
 
 
 def pack(group: Group) -> bytes:
-    """Pack a group as drawn: what only real members have (user data, a generation of its own in it) is left out."""
+    """Encode a group as drawn: what only real members have (user data, a generation of its own in it) is left out."""
     topics = [(name, t.partitions, t.racks, t.load, t.id) for name, t in group.topics.items()]
     members = [
         (member_id, m.topics, dict(m.owned) if m.owned else None, m.generation, m.instance_id, m.rack, m.capacity)
