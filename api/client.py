@@ -1,4 +1,4 @@
-"""A small typed client of the HTTP service, for programs that ask: one class for each way to wait.
+"""Call the HTTP service from a program, through a small typed client: one class for each way to wait.
 
     with Client("http://127.0.0.1:8000") as lab:
         answer = lab.assign(group, strategy="classic/sticky")
@@ -9,7 +9,7 @@
 
 Errors     ServiceError with the service's own words: status, detail, path of the bad field, seconds to wait
 Patience   a service that is busy (429, 503) is asked again after its Retry-After, `retries` times
-Shared     what is asked and how answers are read; the two classes only differ in how they wait
+Shared     requests and the reading of answers; the two classes only differ in how they wait
 Start at   Client
 """
 
@@ -31,7 +31,7 @@ LONGEST_WAIT_S = 30.0
 
 
 class ServiceError(Exception):
-    """The service refused; `path` names the bad field where there is one."""
+    """Tell that the service refused; `path` names the bad field where there is one."""
 
     def __init__(self, status: int, told: Json, retry_after_s: float | None = None) -> None:
         self.status = status
@@ -133,7 +133,7 @@ def checked(response: httpx.Response) -> Any:
 
 
 def wait_before(error: ServiceError, retries_left: int) -> float:
-    """Seconds; the error itself where asking again would not help."""
+    """Return the seconds to wait; raise the error itself where asking again would not help."""
     if retries_left <= 0 or error.status not in (429, 503):
         raise error
     return min(LONGEST_WAIT_S, error.retry_after_s or 1.0)
@@ -173,7 +173,7 @@ class Client:
         return answer_of(self.ask(assigning(group, strategy, optimum)))
 
     def compare(self, group: Json, strategies: Sequence[str] | None = None) -> list[Answer]:
-        """Of those that have an answer for this group."""
+        """Compare strategies, and return the answers of those that have one for this group."""
         return [answer_of(one) for one in self.ask(comparing(group, strategies))["results"] if "error" not in one]
 
     def recommend(

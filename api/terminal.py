@@ -1,4 +1,4 @@
-"""What the commands share at a terminal: reading a file or standard input, bad input as one line, compact ranges."""
+"""Share what the commands do at a terminal: read input, print ranges, and report bad input as one line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class BadInput(Exception):
-    """Shown as one line on standard error; the process ends with exit code 2."""
+    """Report bad input as one line on standard error; the process ends with exit code 2."""
 
 
 MOST_BYTES = 500_000_000
@@ -23,7 +23,7 @@ MOST_BYTES = 500_000_000
 
 
 def read_input(file: str) -> bytes:
-    """A file's bytes, or standard input for `-`."""
+    """Return a file's bytes, or standard input for `-`."""
     if file == "-" and (sys.stdin is None or sys.stdin.isatty()):
         raise BadInput("no input: name a FILE, or pipe JSON into the command")
     if not file:  # which pathlib takes for the folder that one is in
@@ -51,7 +51,7 @@ def print_json(value: Any) -> None:
 
 
 def aside() -> redirect_stdout[TextIO]:
-    """While strangers' code works: what a custom assignor prints is no part of the answer."""
+    """Keep apart what a custom assignor prints, which is no part of the answer."""
     return redirect_stdout(sys.stderr)
 
 
@@ -91,8 +91,9 @@ def headline(strong: str, rest: str = "", style: str = "bold") -> Text:
 
 @contextmanager
 def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
-    """On a terminal only; a pipe sees the answer and nothing else. It begins with the first news, because a bar has a
-    thread, and workers are better forked without one."""
+    """Show a bar on a terminal only; a pipe sees the answer and nothing else. It begins with the first progress,
+    because a bar has a thread, and workers are better forked without one.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -113,7 +114,7 @@ def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None] | None
 
 
 def check_place(file: str | None, given: str | None = None) -> None:
-    """Before the work: minutes of runs should not end in a folder that does not exist, nor in what was `given`."""
+    """Check the place before the work: minutes of runs should not end in a missing folder, nor in what was `given`."""
     if file is None:
         return
     try:
@@ -147,7 +148,7 @@ def write_file(file: str, text: str) -> None:
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """`0-3 7 9-10`: a share of hundreds of partitions on one line."""
+    """Print `0-3 7 9-10`: a share of hundreds of partitions on one line."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][1] + 1:

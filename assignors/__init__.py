@@ -3,12 +3,12 @@
 model.py          Topic, Member, Group, Assignment, and the compact form beneath; start here
 json_contract.py  the same as JSON; an error carries the path of the bad field
 interface.py      Assignor: what a custom class implements
-strategies.py     `classic/sticky` and the like: from a name to an assignor
+strategies.py     finds the assignor for a name such as `classic/sticky`
 classic/          what a group leader's client computes
 broker/           what the broker computes (KIP-848)
 java/             Java's hash order; the only room that knows of it
 subscribers.py    which members subscribe to a topic, and in which order they are served
 quality.py        balance, moves, racks, load as one flat row; optimal.py is the exact optimum beside it
-explain.py        why each partition went where it went
-testing/          the property kit for assignors of one's own
+explain.py        why each partition went to its member
+testing/          the property kit for custom assignors
 """

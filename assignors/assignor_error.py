@@ -1,4 +1,4 @@
-"""What an assignor raises, and how an error of a stranger's code is worded."""
+"""Define what an assignor raises, and word the errors of custom code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class AssignorError(Exception):
 
 
 def error_line(error: BaseException) -> str:
-    """What a stranger's code has raised, in one line, even where its own text cannot be had."""
+    """Put what custom code has raised in one line, even where the error's own text cannot be had."""
     text = error_text(error)
     return f"{type(error).__name__}: {text}"[:300] if text else type(error).__name__
 

@@ -1,9 +1,9 @@
-"""Why each partition went where it went, in words.
+"""Explain in words why each partition went to its member.
 
 Given      an assignor's name, the group it saw and what it answered
 Returns    one Reason a partition, in order of topic and partition
-Honest     told from facts of the answer that anybody can check (who owned it, who subscribes, how much each member
-           has), with the rule of the assignor beside them; not a log of the algorithm
+Honest     a Reason rests on facts of the answer that a reader can check: the previous owner, the subscribers, how much
+           each member has. The assignor's rule stands beside them; a Reason is not a log of the algorithm
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What an explanation may draw on, worked out once."""
+    """Hold the facts that an explanation may draw on, computed once."""
 
     group: Group
     totals: Mapping[str, int]
@@ -76,7 +76,7 @@ def explain(assignor: str, group: Group, assignment: Shares) -> Iterator[Reason]
 
 
 def told_by_block(facts: Facts, topic: int, partition: int, member: str | None) -> str:
-    """range: everything follows from the member's place among the topic's subscribers."""
+    """Explain range: everything follows from the member's place among the topic's subscribers."""
     count = facts.group.layout.counts[topic]
     subscribers = facts.subscribed(topic)
     size, larger = divmod(count, len(subscribers))
@@ -92,7 +92,7 @@ def told_by_block(facts: Facts, topic: int, partition: int, member: str | None) 
 
 
 def told_by_circle(facts: Facts, topic: int, partition: int, member: str | None) -> str:
-    """roundrobin: the circle goes on from topic to topic."""
+    """Explain roundrobin: the circle goes on from topic to topic."""
     if member is None:
         return told_by_stickiness(facts, topic, partition, member)
     subscribers = facts.subscribed(topic)
@@ -103,7 +103,9 @@ def told_by_circle(facts: Facts, topic: int, partition: int, member: str | None)
 
 
 def told_by_stickiness(facts: Facts, topic: int, partition: int, member: str | None) -> str:
-    """The sticky family, uniform, load-aware and custom ones: what was owned, what had to give way, who had room."""
+    """Explain the sticky family, uniform, load-aware and custom assignors: what was owned, what moved, which member had
+    room.
+    """
     layout = facts.group.layout
     name = layout.names[topic]
     before = facts.owner_before.get(layout.starts[topic] + partition)

@@ -1,9 +1,9 @@
-"""What an assignor is: a name and one method. Custom classes need to import nothing to be one.
+"""Define an assignor: a name and one method. A custom class needs to import nothing to be one.
 
 Given      a Group
 Returns    member id -> topic -> partitions; ours answer with an Assignment, any mapping will do
-Reference  ConsumerPartitionAssignor in Apache Kafka, whose names the optional hooks carry; where Java has one object of
-           partitions and user data on the way out, here the bytes are asked for
+Reference  ConsumerPartitionAssignor in Apache Kafka, whose names the optional hooks carry. Java returns one object with
+           partitions and user data; here a hook is asked for the bytes
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rebalance_lab.assignors.model import Group
 
 
 class RebalanceProtocol(StrEnum):
-    """How members go from one assignment to the next; a group can only mix assignors that share one."""
+    """Name how members go from one assignment to the next; a group can only mix assignors that share one."""
 
     EAGER = "eager"
     COOPERATIVE = "cooperative"
@@ -32,11 +32,11 @@ class Received(dict[str, tuple[int, ...]]):
 
 @runtime_checkable
 class Assignor(Protocol):
-    """Required of every assignor. Optional attributes, read with their default when absent:
+    """Describe what every assignor must have. Optional attributes are read with their default when absent:
 
     promises: Collection[str] = ()
         What the property kit holds the class to: "balanced", "per-topic-balanced", "load-balanced", "sticky",
-        "minimal-moves", "cooperative", "rack-aware". Everybody is held to "valid", "deterministic" and "pure".
+        "minimal-moves", "cooperative", "rack-aware". Every class is held to "valid", "deterministic" and "pure".
     supported_protocols: Sequence[RebalanceProtocol] = (EAGER,)
         Best first, as Java's supportedProtocols().
     subscription_user_data(self, topics: Collection[str]) -> bytes | None

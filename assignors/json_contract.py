@@ -1,4 +1,4 @@
-"""The JSON contract: a group and a strategy in, an assignment out; the same on the command line and over HTTP.
+"""Read the JSON contract: a group and a strategy in, an assignment out, the same on the command line and over HTTP.
 
 Given      text or decoded JSON from outside
 Returns    model values, or ContractError with the path of the first bad field and one line on what is wrong
@@ -30,7 +30,7 @@ LONGEST_KEY = 249
 
 
 class ContractError(ValueError):
-    """Somebody's input is wrong: `path` says where, the message says what."""
+    """Tell that an input is wrong: `path` says where, the message says what."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}" if path else message)
@@ -42,7 +42,7 @@ class ContractError(ValueError):
 
 
 def at(path: str, key: str | int) -> str:
-    """The path one step down: `.name`, `[0]`, or `["a.b"]` for names that a dot would make ambiguous."""
+    """Return the path one step down: `.name`, `[0]`, or `["a.b"]` for names that a dot would make ambiguous."""
     if isinstance(key, int):
         return f"{path}[{key}]"
     if len(key) > LONGEST_KEY:
@@ -65,7 +65,7 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 class _Constant(str):
-    """NaN or an infinity, which are not JSON."""
+    """Stand for NaN or an infinity, which are not JSON."""
 
     __slots__ = ()
 
@@ -116,7 +116,7 @@ def _refuse_spoilt(value: object, path: str) -> None:
 
 
 def shown(value: object) -> str:
-    """A value as part of a one-line message: JSON, and short."""
+    """Return a value as part of a one-line message: JSON, and short."""
     try:
         text = json.dumps(value, ensure_ascii=True)
     except (TypeError, ValueError):
@@ -127,7 +127,7 @@ def shown(value: object) -> str:
 
 
 def parse_request(value: Any, path: str = "") -> tuple[str | None, Group]:
-    """One request: its strategy (None when it names none) and its group."""
+    """Parse one request: its strategy (None when it names none) and its group."""
     request = expect_object(value, path or "request")
     refuse_unknown(request, ("strategy", "group"), path)
     strategy = request.get("strategy")
@@ -333,7 +333,7 @@ def _number(value: Any, path: str, *, least: float | None = None, above: float |
 def assignment_to_json(
     assignment: Mapping[str, Mapping[str, Sequence[int]]], group: Group
 ) -> dict[str, dict[str, list[int]]]:
-    """Members in the group's order, topics by name, partitions ascending, empty topics left out."""
+    """List members in the group's order, topics by name, partitions ascending, empty topics left out."""
     known = {member: assignment.get(member, {}) for member in group.members}
     return {
         member: {topic: sorted(share[topic]) for topic in in_java_order(share) if share[topic]}
@@ -342,7 +342,7 @@ def assignment_to_json(
 
 
 def group_to_json(group: Group) -> dict[str, Any]:
-    """What group_from_json reads back to an equal group."""
+    """Return what group_from_json reads back to an equal group."""
     topics: dict[str, Any] = {}
     for name, topic in group.topics.items():
         topics[name] = {"partitions": topic.partitions}

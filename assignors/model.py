@@ -1,4 +1,4 @@
-"""What an assignor is given and what it answers: topics, members, a group, an assignment.
+"""Define what an assignor is given and what it answers: topics, members, a group, an assignment.
 
 Given      topics with partition counts, members with subscriptions and what they own
 Returns    nothing by itself; these are values, frozen, compared and printed by what they hold
@@ -26,7 +26,9 @@ NOBODY = -1
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """How many partitions it has, and what may be known of each: where its replicas are, and how much comes in."""
+    """Describe a topic: its partition count, and for each partition the replicas' racks and the load, where they are
+    known.
+    """
 
     partitions: int
     racks: tuple[tuple[str, ...], ...] | None = None
@@ -39,7 +41,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Member:
-    """What it subscribes to, what it says it owns, and what may be known of it besides."""
+    """Describe a member: what it subscribes to, what it says it owns, and what else is known of it."""
 
     topics: tuple[str, ...] = ()
     """As subscribed: order and duplicates kept, because Java's sticky assignors see both."""
@@ -66,8 +68,9 @@ class Member:
         claim_generation: int | None = None,
         user_data: bytes | None = None,
     ) -> Self:
-        """Written while it is not frozen yet: to set each field of a frozen object takes four times as long, and
-        whoever changes groups, such as the simulator and the property kit, makes members more than anything else."""
+        """Set the fields before the object is frozen: setting fields of a frozen object takes four times as long. Code
+        that changes groups, such as the simulator and the property kit, makes members more than anything else.
+        """
         self: Any = _MemberToBe()
         self.topics = topics
         self.owned = owned
@@ -88,7 +91,9 @@ class _MemberToBe:
 
 
 class Layout:
-    """Numbers the partitions of a set of topics: partition p of topic i is `starts[i] + p`, topics in Java's order."""
+    """Give the partitions of a set of topics numbers: partition p of topic i is `starts[i] + p`, topics in Java's
+    order.
+    """
 
     __slots__ = ("counts", "index", "known", "names", "starts", "total")
 
@@ -120,7 +125,7 @@ class Layout:
         return list(chain.from_iterable(map(range, self.counts))).__getitem__
 
     def by_topic(self, numbers: Iterable[int]) -> dict[str, list[int]]:
-        """Topics in Java's order, each with its partitions ascending; topics without any are left out."""
+        """Return topics in Java's order, each with its partitions ascending; topics without any are left out."""
         found: dict[str, list[int]] = {}
         names, starts, counts = self.names, self.starts, self.counts
         end = -1
@@ -150,7 +155,7 @@ class Layout:
 
 
 class Share(Mapping[str, Sequence[int]]):
-    """One member's partitions: a mapping of topic to sorted partitions that is built when first looked at."""
+    """Hold one member's partitions: a mapping of topic to sorted partitions that is built when first looked at."""
 
     __slots__ = ("_by_topic", "layout", "numbers", "origin")
 
@@ -186,10 +191,10 @@ class Share(Mapping[str, Sequence[int]]):
 
 
 class Assignment(Mapping[str, Mapping[str, Sequence[int]]]):
-    """Who got what: member id to topic to sorted partitions.
+    """Map each member id to its topics and their sorted partitions.
 
-    `numbers` is the compact form. `complete` says that every partition of the layout is in exactly one share: the
-    next rebalance then finds what is free by looking at who left instead of at every partition. `beyond` holds the
+    `numbers` is the compact form. `complete` says that every partition of the layout is in exactly one share: the next
+    rebalance then finds free partitions by looking at members that left, not at every partition. `beyond` holds the
     few members whose share cannot be numbered: Java's sticky assignors let a member keep a claim on a partition that
     does not exist, and so do ours.
     """
@@ -232,7 +237,9 @@ class Assignment(Mapping[str, Mapping[str, Sequence[int]]]):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Group:
-    """What an assignor sees. Members stand in their order of arrival: Java's answers depend on it."""
+    """Describe the group that an assignor sees. Members stand in their order of arrival: Java's answers depend on
+    it.
+    """
 
     topics: Mapping[str, Topic]
     members: Mapping[str, Member]
@@ -240,7 +247,7 @@ class Group:
     _hash_order: Sequence[str] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __new__(cls, topics: Mapping[str, Topic], members: Mapping[str, Member], _layout: Layout | None = None) -> Self:
-        """As Member's."""
+        """Set the fields as Member's __new__ does."""
         self: Any = _GroupToBe()
         self.topics = MappingProxyType(copied(topics))
         self.members = MappingProxyType(copied(members))
@@ -250,12 +257,12 @@ class Group:
         return self  # type: ignore[no-any-return]
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        """For copy.copy."""
+        """Return the arguments for copy.copy."""
         return self.topics, self.members, self._layout
 
     @property
     def layout(self) -> Layout:
-        """All listed topics, subscribed or not, so that groups that differ only in members share one layout."""
+        """Return the layout of all listed topics, subscribed or not, so that groups with equal topics share it."""
         if self._layout is None:
             counts = {name: topic.partitions for name, topic in self.topics.items()}
             object.__setattr__(self, "_layout", Layout(counts))
@@ -273,7 +280,9 @@ class Group:
         return self._hash_order
 
     def with_members(self, members: Mapping[str, Member]) -> Group:
-        """The same topics under other members, the layout kept; topics that are frozen already are not copied again."""
+        """Return the same topics under other members, the layout kept; topics that are frozen already are not copied
+        again.
+        """
         group: Any = _GroupToBe()
         group.topics = self.topics
         group.members = MappingProxyType(dict(members))
@@ -283,7 +292,7 @@ class Group:
         return group  # type: ignore[no-any-return]
 
     def after(self, assignment: Mapping[str, Mapping[str, Sequence[int]]], generation: int) -> Group:
-        """The group as it rejoins once everybody holds what the assignment gave."""
+        """Return the group as it rejoins once each member holds what the assignment gave."""
         return self.with_members(
             {
                 member_id: replace(
@@ -302,13 +311,14 @@ class _GroupToBe:
 
 
 def copied(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """What a frozen mapping copies of itself it copies six times as fast as dict(), which asks it for key after key."""
+    """Copy a frozen mapping by its own method, six times as fast as dict(), which asks it for key after key."""
     return mapping.copy() if isinstance(mapping, MappingProxyType) else dict(mapping)
 
 
 def owned_numbers(layout: Layout, member: Member) -> Sequence[int] | None:
-    """A member's claims as numbers, free of charge when they came from an assignment over the same layout;
-    None when a claim is on a partition that does not exist."""
+    """Return a member's claims as numbers, without work when they came from an assignment over the same layout; None
+    when a claim is on a partition that does not exist.
+    """
     owned = member.owned
     if isinstance(owned, Share) and owned.layout is layout:
         return owned.numbers

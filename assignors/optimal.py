@@ -1,8 +1,8 @@
-"""The exact optimum: the best balance the subscriptions allow, then the fewest moves, then the most rack matches.
+"""Compute the exact optimum: the best balance that the subscriptions allow, then the fewest moves, then rack matches.
 
 Given      a group
-Returns    Optimum: counts, moves and rack matches nobody can beat in that order, and an assignment that has them;
-           beyond `exact_up_to` partitions only bounds, and `exact` says so
+Returns    Optimum: the best counts, then the fewest moves, then the most rack matches, and an assignment that has them.
+           Beyond `exact_up_to` partitions it has only bounds, and `exact` says so
 Balance    the smallest sum of squared counts. Every such balance has the same counts in sorted order and is the best
            by any other fair measure too (smallest maximum, then smallest second, ...).
 Method     1. balance alone: start from water-filling, then send units along alternating paths from a heavier member
@@ -56,7 +56,9 @@ class _Pool:
 
 
 class _Problem:
-    """The group with everything alike put together. Members go by their position in Java's order of ids."""
+    """Hold the group with members and topics that are alike put together. Members go by position in Java's order of
+    ids.
+    """
 
     def __init__(self, group: Group) -> None:
         self.group = group
@@ -99,7 +101,7 @@ class _Problem:
         return owned
 
     def arcs(self) -> int:
-        """About how many arcs the flow has: pools to groups of alike members, and claims."""
+        """Estimate how many arcs the flow has: pools to groups of alike members, and claims."""
         alike = Counter(number for number, _ in set(zip(self.class_of, self.rack_of, strict=True)))
         return self.partitions + sum(alike[number] for pool in self.pools for number in pool.classes)
 
@@ -118,7 +120,7 @@ class _Problem:
 
 
 def _even_quotas(problem: _Problem, kept: Sequence[int]) -> list[int]:
-    """Equal subscriptions: everybody gets the same, and what is left over goes where it saves a move."""
+    """Give equal subscriptions equal quotas; the remainder goes where it saves a move."""
     quotas = [0] * len(problem.ids)
     for number in problem.reading_classes:
         members = problem.classes[number]
@@ -141,7 +143,7 @@ def _even_split(problem: _Problem) -> list[list[int]]:
 
 
 def _deal(numbers: Sequence[int], shares: list[list[int]], wanted: Sequence[int]) -> None:
-    """Give the numbers that nobody has yet, in order, to members who still want some."""
+    """Give the numbers that no member has yet, in order, to members that still want some."""
     given = {number for share in shares for number in share}
     loose = (number for number in numbers if number not in given)
     for member, count in enumerate(wanted):
@@ -187,7 +189,7 @@ class _Balance:
         return self.loads[one] // self.sizes[one]
 
     def fill(self, number: int) -> None:
-        """Pour one demand over its classes like water: a good start leaves few paths to find."""
+        """Fill the classes with one demand like water: a good start leaves few paths to find."""
         count, classes = self.demands[number]
 
         def volume(level: int) -> int:
@@ -293,7 +295,9 @@ def _cheapest_flow(problem: _Problem, counts: Sequence[int]) -> list[list[int]]:
 
 
 def _network(problem: _Problem, counts: Sequence[int], keepable: Sequence[dict[int, list[int]]]) -> Any:
-    """pool -> previous owner costs no move; pool -> members alike in subscription and rack -> member costs one."""
+    """Build the flow: pool -> previous owner costs no move; pool -> members alike in subscription and rack -> member
+    costs one.
+    """
     import networkx
 
     move = problem.partitions + 1  # more than all rack misses together
@@ -327,7 +331,7 @@ def _network(problem: _Problem, counts: Sequence[int], keepable: Sequence[dict[i
 
 
 def _bounds(problem: _Problem) -> Optimum:
-    """Too large for the flow: what nobody can beat, without a witness."""
+    """Return bounds that no answer beats, without a witness, where the group is too large for the flow."""
     kept = [0] * len(problem.ids)
     unowned = near = 0
     for pool in problem.pools:
@@ -349,8 +353,9 @@ def _bounds(problem: _Problem) -> Optimum:
 
 
 def _bounded_balance(problem: _Problem, kept: Sequence[int], free: int) -> tuple[list[int], int]:
-    """Counts that nobody beats, and moves beyond the forced ones that nobody avoids who has the best balance.
-    `free` partitions have to find a new owner anyway."""
+    """Return counts that no answer beats, and the moves beyond the forced ones that any best balance needs. `free`
+    partitions have to find a new owner anyway.
+    """
     if len(problem.reading_classes) == 1:
         counts = _even_quotas(problem, kept)
         return counts, sum(max(0, have - count) for have, count in zip(kept, counts, strict=True))

@@ -1,9 +1,9 @@
-"""How good an assignment is, as one flat row: balance, moves, racks, load, and the gap to the optimum.
+"""Measure how good an assignment is, as one flat row: balance, moves, racks, load, and the gap to the optimum.
 
-Given      a group, what was answered for it (ours or any mapping), and the optimum where somebody computed it
+Given      a group, the answer for it (an Assignment or any mapping), and the optimum where it was computed
 Returns    Quality; a field that does not apply to this group is None
 Cost       linear in members and partitions, over the compact form; networkx is never imported from here
-Start at   quality; optimal.py and load_aware.py share previous_owners, known_loads and subscription_classes
+Start at   quality; optimal.py and classic/load_aware.py share previous_owners, known_loads and subscription_classes
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def quality(
 def share_numbers(
     layout: Layout, assignment: Mapping[str, Mapping[str, Sequence[int]]], member_id: str
 ) -> Sequence[int]:
-    """One member's partitions as numbers; what does not exist is passed over, a member left out holds nothing."""
+    """Return one member's partitions as numbers; nonexistent ones are passed over, a member left out holds nothing."""
     if isinstance(assignment, Assignment) and assignment.layout is layout and member_id not in assignment.beyond:
         return assignment.numbers.get(member_id, ())
     share = assignment.get(member_id)
@@ -133,7 +133,7 @@ def _existing(layout: Layout, owned: Mapping[str, Sequence[int]]) -> list[int]:
 
 
 def claimed_numbers(layout: Layout, member: Member) -> Sequence[int]:
-    """What a member says it owns, of the partitions that exist."""
+    """Return what a member says it owns, of the partitions that exist."""
     numbers = owned_numbers(layout, member)
     return _existing(layout, member.owned) if numbers is None else numbers
 
@@ -144,8 +144,10 @@ def claim_generation(member: Member) -> int:
 
 
 def previous_owners(layout: Layout, members: Iterable[Member]) -> list[int]:
-    """Per partition, the index of the member that owned it: of all who claim it the one with the highest generation.
-    Nobody where two claim it in that generation: one of them is mistaken, and nothing says which."""
+    """Return per partition the index of the member that owned it: of all that claim it the one with the highest
+    generation. Where two claim it in that generation there is no owner: one of them is mistaken, and nothing says
+    which.
+    """
     owner = [NOBODY] * layout.total
     claimed_in = [-2] * layout.total
     for index, member in enumerate(members):
@@ -161,8 +163,9 @@ def previous_owners(layout: Layout, members: Iterable[Member]) -> list[int]:
 
 
 def known_loads(group: Group) -> tuple[list[float], float] | None:
-    """A load per partition number, and the mean. Where a topic says nothing, or nobody reads it, its partitions count
-    as the mean of those that do and are read. None when none says anything."""
+    """Return a load per partition number, and the mean. Partitions of a topic without loads, or without readers, count
+    as the mean of those that have both. Return None when no topic has loads.
+    """
     read = {name for topics in distinct_subscriptions(group) for name in topics}
     known = [load for name in read & group.topics.keys() for load in group.topics[name].load or ()]
     if not known:
@@ -177,7 +180,9 @@ def known_loads(group: Group) -> tuple[list[float], float] | None:
 
 
 def distinct_subscriptions(group: Group) -> Iterable[tuple[str, ...]]:
-    """Each subscription once by identity: parsed groups share one tuple among all members that subscribe alike."""
+    """Return each subscription once by identity: parsed groups share one tuple among all members that subscribe
+    alike.
+    """
     return {id(member.topics): member.topics for member in group.members.values()}.values()
 
 
@@ -278,7 +283,7 @@ def _rack_matches(group: Group, owner: list[int]) -> tuple[int, int]:
 
 
 def skew_and_spread(group: Group, shares: Sequence[Sequence[int]]) -> tuple[float | None, float | None]:
-    """Of the load, as in Quality."""
+    """Compute the load's skew and spread, as in Quality."""
     known = known_loads(group)
     if known is None or not shares:
         return None, None

@@ -1,8 +1,8 @@
-"""Strategies: a protocol and an assignor by name, such as `classic/sticky` or `consumer/uniform+static`.
+"""Find a protocol and an assignor by name, such as `classic/sticky` or `consumer/uniform+static`.
 
-Given      the text a person wrote
-Returns    a Strategy, and from it the assignor; an assignor's module is imported only when it is asked for, so that
-           a command starts without the nine it does not use
+Given      the text that a user wrote
+Returns    a Strategy, and from it the assignor. An assignor's module is imported only when it is asked for, so that a
+           command starts without the nine that it does not use
 Start at   parse_strategy, load_assignor
 """
 
@@ -49,7 +49,7 @@ _custom_allowed = True
 
 
 def refuse_custom() -> None:
-    """From now on this process loads nobody's code: what comes over a network must not name modules to import."""
+    """Refuse custom code in this process from now on: a request from a network must not name modules to import."""
     global _custom_allowed
     _custom_allowed = False
 
@@ -81,7 +81,7 @@ def parse_strategy(text: str, path: str = "strategy") -> Strategy:
 
 
 def load_assignor(strategy: Strategy, path: str = "strategy") -> Assignor:
-    """A new instance: sticky's memory of generations is an instance's own."""
+    """Return a new instance: sticky's memory of generations is an instance's own."""
     if strategy.is_custom:
         return load_custom(strategy.assignor, path)
     module, name = BUILT_IN[f"{strategy.protocol}/{strategy.assignor}"]
@@ -89,7 +89,7 @@ def load_assignor(strategy: Strategy, path: str = "strategy") -> Assignor:
 
 
 def load_named(strategy: Strategy, path: str = "strategy") -> Assignor:
-    """For a group, whose members list their assignors by name; who only asks for an assignment needs none."""
+    """Load an assignor for a group, whose members list assignors by name; a request for an assignment needs no name."""
     assignor = load_assignor(strategy, path)
     if strategy.is_custom:
         name = said(strategy, path, "name", lambda: getattr(assignor, "name", None))
@@ -103,7 +103,7 @@ def load_named(strategy: Strategy, path: str = "strategy") -> Assignor:
 
 
 def said(strategy: Strategy, path: str, attribute: str, read: Callable[[], T]) -> T:
-    """What a stranger's class says of itself, or a line on why that cannot be had."""
+    """Read what a custom class says of itself, or raise one line on why that cannot be had."""
     try:
         return read()
     except KeyboardInterrupt:
@@ -113,7 +113,7 @@ def said(strategy: Strategy, path: str, attribute: str, read: Callable[[], T]) -
 
 
 def load_custom(target: str, path: str = "strategy") -> Assignor:
-    """An instance of `package.module:Class`, or one line on why there is none."""
+    """Return an instance of `package.module:Class`, or raise one line on why there is none."""
     if not _custom_allowed:
         raise ContractError(path, f"{target} is custom code, and none is loaded here")
     module_name, _, class_name = target.partition(":")
@@ -149,7 +149,7 @@ def made(found: object, target: str, path: str) -> Assignor:
 
 
 def run_assignor(assignor: Assignor, group: Group) -> Mapping[str, Mapping[str, Sequence[int]]]:
-    """The assignor's answer; a stranger's mistakes come back as AssignorError with one line each."""
+    """Return the assignor's answer; mistakes of custom code come back as AssignorError with one line each."""
     if type(assignor).__module__.startswith(OWN):
         return assignor.assign(group)
     name = type(assignor).__qualname__
@@ -171,7 +171,9 @@ def run_assignor(assignor: Assignor, group: Group) -> Mapping[str, Mapping[str, 
 
 
 def shape_problem(answer: object) -> str | None:
-    """What keeps this from being member -> topic -> partitions; whether it is a good assignment is another question."""
+    """Tell what keeps this from being member -> topic -> partitions; whether it is a good assignment is another
+    question.
+    """
     if not isinstance(answer, Mapping):
         return f"a {type(answer).__name__}, not a mapping of member to topics"
     size = 0

@@ -1,4 +1,4 @@
-"""Who subscribes to which topic, and in which order range and round robin serve members.
+"""List each topic's subscribers, in the order in which range and round robin serve members.
 
 Given      the members of a group
 Returns    member ids in serving order; per topic the positions of its subscribers in that order
@@ -17,7 +17,7 @@ from rebalance_lab.assignors.model import Layout, Member
 
 
 def static_members_first(members: Mapping[str, Member]) -> list[str]:
-    """Members with an instance id by that id, then the others by member id."""
+    """Order members: those with an instance id by that id, then the others by member id."""
     instances = {member_id: m.instance_id for member_id, m in members.items() if m.instance_id is not None}
     if not instances:
         return in_java_order(members)
@@ -50,7 +50,7 @@ def subscription_classes(subscriptions: Iterable[tuple[str, ...]]) -> tuple[list
 
 
 def subscribers_by_topic(layout: Layout, subscriptions: Sequence[tuple[str, ...]]) -> list[Sequence[int]]:
-    """Per topic of the layout, the ascending positions of the subscriptions that name it."""
+    """Return per topic of the layout the ascending positions of the subscriptions that name it."""
     distinct, positions = subscription_classes(subscriptions)
     classes_of: list[list[int]] = [[] for _ in layout.names]
     find_topic = layout.index.get

@@ -3,9 +3,9 @@
 Time, chance and transport belong to this package; assignors and protocols have none of them.
 
 scenario/      scenario files: a group, its workload and a timeline of events
-measure/       what a trace says: facts, ownership, gaps, lag, costs, invariants
-timeline/      what events do to a world, simulated or live: rollouts, scaling, processes that come and go
-hosts/         what runs a coordinator or a member; the dual coordinator of both protocols
+measure/       facts of a run (the trace) and what they show: ownership, gaps, lag, costs, invariants
+timeline/      applies events to a simulated or live world: rollouts, scaling, processes that come and go
+hosts/         interfaces of a coordinator to its host; the dual coordinator of both protocols
 conversation/  the short language of tests and examples, and request sequences
 simulator/     one run in virtual time: kernel, network, broker, records, consumer processes
 evaluate/      many runs: comparison, statistics, recommendation, report, sizing

@@ -1,4 +1,4 @@
-"""KIP-848, the consumer group protocol: coordinator and member as state machines without I/O.
+"""Run the consumer group protocol (KIP-848): its coordinator and its member are machines without I/O.
 
 common/       messages, topics, and regular expressions as a broker reads them
 coordinator/  the broker's side; its states are drawn in coordinator/STATES.md

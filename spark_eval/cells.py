@@ -1,4 +1,4 @@
-"""A sweep's cells: every combination of its parameters' values, as a scenario of its own.
+"""List a sweep's cells: every combination of its parameters' values, as a scenario of its own.
 
 Given      a Sweep
 Returns    Cells, each once however many combinations lead to it; ContractError where a value makes no scenario
@@ -50,7 +50,7 @@ def cells_of(sweep: Sweep) -> list[Cell]:
 
 
 def combinations(sweep: Sweep) -> Iterator[tuple[str, Mapping[str, Choice]]]:
-    """Every scenario with every choice of the grids, once for each draw of the distributions."""
+    """Return every scenario with every choice of the grids, once for each draw of the distributions."""
     grids = [one for one in sweep.parameters if one.draw is None]
     for name in sweep.scenarios:
         for chosen in product(*(one.choices for one in grids)):
@@ -60,7 +60,7 @@ def combinations(sweep: Sweep) -> Iterator[tuple[str, Mapping[str, Choice]]]:
 
 
 def drawn(parameter: Parameter, number: int) -> Choice:
-    """By its own seed: another parameter beside it, or more draws, leave these as they are."""
+    """Draw by the parameter's own seed: another parameter beside it, or more draws, leave these as they are."""
     assert parameter.draw is not None
     return parameter.draw(Random(f"{parameter.name}:{number}"))
 

@@ -1,4 +1,4 @@
-"""The decision table that the package brings along, made by its own sweep: examples/sweeps/small_groups.yaml."""
+"""Load the decision table that ships with the package, made by its own sweep: examples/sweeps/small_groups.yaml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep's folder, on a local disk or any file system that Hadoop knows: what is in it, and what of it is finished.
+"""Manage a sweep's folder, on a local disk or any file system that Hadoop knows, and tell what of it is finished.
 
 sweep.json        which sweep this is, and which version began it
 cells/            the scenarios
@@ -45,7 +45,7 @@ class Folder:
         self.files.delete(self.path(*names), True)
 
     def names(self, *names: str) -> list[str]:
-        """What is in a folder; nothing where there is none."""
+        """Return the names in a folder; none where there is no folder."""
         if not self.exists(*names):
             return []
         return sorted(one.getPath().getName() for one in self.files.listStatus(self.path(*names)))
@@ -93,7 +93,7 @@ class Folder:
     # Waves
 
     def waves(self) -> list[str]:
-        """Those that are finished."""
+        """Return the waves that are finished."""
         return [name for name in self.names("runs") if self.exists("runs", name, SUCCESS)]
 
     def remove_halves(self) -> None:

@@ -1,4 +1,4 @@
-"""What spark-submit takes: a sweep as a job on whatever cluster it is given to.
+"""Run a sweep as a job of spark-submit, on any cluster that spark-submit reaches.
 
     make wheel
     spark-submit --master URL --py-files dist/rebalance_lab-0.1.0-py3-none-any.whl \\

@@ -1,7 +1,7 @@
-"""What a run will cost, before it runs: so that tasks get equal work and a hundred big runs do not end up in one.
+"""Predict what a run will cost before it runs, so that all Spark tasks get equal work.
 
 The unit is about a millisecond of one core; only proportions matter. A rebalance is work for every member, and every
-start or stop is a rebalance; partitions add to each of them; quiet time costs little, because the simulator leaps it.
+start or stop is a rebalance. Partitions add to each rebalance. Quiet time costs little, because the simulator leaps it.
 Start at   predicted_ms
 """
 
@@ -21,7 +21,7 @@ def predicted_ms(scenario: Scenario) -> float:
 
 
 def changes_of(event: Event, members: int) -> float:
-    """How many processes come or go."""
+    """Count how many processes come or go."""
     if isinstance(event, RollingRestart):
         return 2.0 * (len(event.members) or members)
     if isinstance(event, Restart):

@@ -1,7 +1,7 @@
-"""A place in a scenario's data by its path: `members.consumer.count`, `timeline[*].rolling restart.downtime`.
+"""Find a place in a scenario's data by its path: `members.consumer.count`, `timeline[*].rolling restart.downtime`.
 
-Names hold dots themselves (`client.session.timeout.ms`), so a path is read against the data: the longest key that is
-there wins. A last step that is not there yet is a new key; whether the scenario knows it is for its reader to say.
+Names hold dots themselves (`client.session.timeout.ms`), so a path is read against the data: the longest existing key
+wins. A last step that does not exist yet is a new key; the scenario's reader decides whether a scenario has it.
 Start at   put
 """
 
@@ -41,7 +41,7 @@ def put(document: Any, place: str, value: Any, path: str) -> None:
 
 
 def having(document: Any, place: str, after: str, path: str) -> list[int]:
-    """Which entries of the list at `place` have what `after` begins with."""
+    """Return which entries of the list at `place` have what `after` begins with."""
     entries = document.get(place)
     if not isinstance(entries, list):
         raise ContractError(path, f"{place} is no list: [*] means every entry of one")
@@ -73,7 +73,9 @@ def begins(rest: str, key: str) -> bool:
 
 
 def is_entry(here: dict[str, Any]) -> bool:
-    """Only settings have names with dots; elsewhere a dot in what is not there is a step that leads nowhere."""
+    """Tell whether a mapping is no settings. Only settings have names with dots; elsewhere the dot is a step that leads
+    nowhere.
+    """
     return not any("." in str(key) for key in here) and not all(isinstance(value, int | str) for value in here.values())
 
 

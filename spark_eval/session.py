@@ -1,7 +1,7 @@
-"""A Spark session as people need it: this Python, this machine's address, no noise, and clear words when it fails.
+"""Open a Spark session with this Python and this machine's address, without noise, and with clear errors.
 
 Given      a master: local[*], local-cluster[...], spark://host:port or whatever Spark knows
-Returns    a session; ContractError where there is no Java, nobody answers, or nobody takes the work
+Returns    a session; ContractError where there is no Java, no master answers, or no worker takes the work
 Leaves     the user's own settings alone: PYSPARK_PYTHON, SPARK_LOCAL_IP and SPARK_LOCAL_HOSTNAME win
 Start at   open_session
 """
@@ -72,7 +72,7 @@ def open_session(master: str = "local[*]", *, name: str = "rebalance-lab", noisy
 
 
 def not_of_py4j(record: logging.LogRecord) -> bool:
-    """Of a call that Ctrl-C breaks off it prints the whole way there, through the root logger."""
+    """Drop py4j's log: of a call that Ctrl-C breaks off it prints the whole way there, through the root logger."""
     return "py4j" not in record.pathname
 
 
@@ -83,7 +83,7 @@ def settings_for(master: str) -> dict[str, str]:
 
 
 def is_local(master: str) -> bool:
-    """In one process, or in processes of this machine that Spark starts itself."""
+    """Tell whether Spark runs in one process, or in processes of this machine that it starts itself."""
     return master.startswith("local")
 
 
@@ -92,7 +92,7 @@ def on_this_machine(master: str) -> bool:
 
 
 def set_environment(master: str) -> None:
-    """Before the JVM starts: it hands this on to the Python workers."""
+    """Set the environment before the JVM starts, which hands it on to the Python workers."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if is_local(master) or on_this_machine(master):
@@ -134,7 +134,7 @@ def check_master(master: str) -> None:
 
 @contextmanager
 def quiet_jvm(noisy: bool) -> Iterator[Path | None]:
-    """The JVM keeps the standard error that it is born with: a file, unless somebody wants to see it."""
+    """Give the JVM a file as standard error, which it keeps for life, unless the user wants to see it."""
     if noisy:
         yield None
         return
@@ -173,7 +173,7 @@ def wait_for_executor(spark: Any, master: str) -> None:
 
 
 def archive_of_packages(folder: Path) -> Path:
-    """For executors on other machines: our packages as they are here. What they import has to be installed there."""
+    """Make an archive of our packages for executors on other machines. What they import has to be installed there."""
     root, archive = Path(__file__).parents[2], folder / "rebalance_lab.zip"
     if root.is_file():  # we run from a wheel: Spark's executors take the same file only under another name
         shutil.copy(root, archive)

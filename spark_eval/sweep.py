@@ -1,9 +1,9 @@
-"""A sweep from beginning to end, in waves: each is a Spark job whose results are kept before the next begins.
+"""Run a sweep from beginning to end, in waves: each is a Spark job whose results are kept before the next begins.
 
 Given      a session, a Sweep and a folder
 Returns    an Outcome; the folder then holds every run's row, and nothing is run that it held before
-Ends       Ctrl-C and kill -9 lose the wave that is on its way, some twenty seconds of work; `resume` does the rest
-Survives   a run that ends its worker process: halves of the wave are tried until it stands alone, and it becomes a row
+Ends       Ctrl-C and kill -9 lose the current wave, some twenty seconds of work; `resume` does the rest
+Survives   a run that ends its worker process: halves of the wave are tried until that run is alone and becomes a row
 Start at   run_sweep
 """
 
@@ -90,7 +90,7 @@ def run_sweep(
 
 
 class Work:
-    """What is left to do, and how far it is."""
+    """Track what is left to do, and how far it is."""
 
     def __init__(
         self, spark: SparkSession, sweep: Sweep, cells: Sequence[Cell], folder: Folder, tell: Progress
@@ -125,7 +125,7 @@ class Work:
         self.planned.unpersist()
 
     def run_wave(self, wave: Sequence[Task]) -> None:
-        """Or, where a task kills its worker, what can be run of it."""
+        """Run a wave, or, where a task kills its worker, what can be run of it."""
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
@@ -182,7 +182,7 @@ def first_cause(error: Exception) -> str:
 
 
 def halves(wave: Sequence[Task]) -> list[Sequence[Task]]:
-    """Of a list of tasks, or of the one task in it; nothing where there is one run."""
+    """Split a list of tasks, or the one task in it; return nothing where there is one run."""
     if len(wave) > 1:
         return [wave[: len(wave) // 2], wave[len(wave) // 2 :]]
     only = wave[0]

@@ -1,10 +1,10 @@
-"""A sweep file: a scenario, what to vary in it, which strategies, which seeds.
+"""Read a sweep file: a scenario, what to vary in it, which strategies, which seeds.
 
 ```yaml
 name: deploys and group size
 scenario: ../scenarios/rolling_deploy.yaml     # or the scenario itself; `scenarios: [a.yaml, b.yaml]` for several
 parameters:
-  members.consumer.count: [3, 6, 12]           # parameters.py has all the forms
+  members.consumer.count: [3, 6, 12]           # sweep_parameters.py has all the forms
 strategies: [classic/range, consumer/uniform]  # the usual seven without it
 seeds: 20                                      # or a list
 draws: 50                                      # of the distributions together, if there are any
@@ -172,6 +172,6 @@ def read_axes(listed: list[Any], names: list[str], path: str) -> tuple[str, str]
 
 
 def digest(data: Any) -> str:
-    """Of the content, whatever the order of keys: the same wherever it is computed."""
+    """Hash the content, whatever the order of keys: the same wherever it is computed."""
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

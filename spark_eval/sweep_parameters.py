@@ -1,4 +1,4 @@
-"""What a sweep varies: each parameter is a list of choices, or a distribution that every draw takes a value from.
+"""Read what a sweep varies: each parameter is a list of choices, or a distribution that every draw takes a value from.
 
 Grid       `[3, 6, 12]`
 Range      `{from: 5s, to: 60s, steps: 4}`, evenly; with `scale: log` by equal factors
@@ -98,7 +98,7 @@ def number_and_unit(value: Any, path: str) -> tuple[float, str]:
 
 
 def with_unit(number: float, unit: str, *, whole: bool) -> Label:
-    """To a thousandth of its unit, which is a whole number of milliseconds from seconds on; `ms` are whole."""
+    """Round to a thousandth of its unit, which is a whole number of milliseconds from seconds on; `ms` are whole."""
     if whole or unit == "ms":
         number = round(number)
     else:

@@ -61,7 +61,7 @@ def measure(cluster: Cluster) -> dict[str, Any]:
 
 
 async def start_times(cluster: Cluster) -> list[float]:
-    """From the start of a process to its first assignment in an empty group."""
+    """Measure from the start of a process to its first assignment in an empty group."""
     from rebalance_lab.harness.kafka.live.live_world import LiveWorld
 
     topic = TopicSpec(name="orders", partitions=1, rate=Rate(((0, 1.0),)))
@@ -106,8 +106,9 @@ def commit_times(cluster: Cluster) -> list[float]:
 
 
 def heartbeats_late(cluster: Cluster) -> list[float]:
-    """By how much more than their interval lies between two heartbeats: how fast members that began together drift
-    apart. librdkafka tells of each in its debug log."""
+    """Measure how much longer than their interval the time between two heartbeats is: how fast members that began
+    together drift apart. librdkafka tells of each in its debug log.
+    """
     from confluent_kafka import Consumer
 
     heard = HeartbeatLog()

@@ -1,4 +1,4 @@
-"""A Kafka image made of what this machine has, where none can be pulled: `make kafka-image`.
+"""Build a Kafka image from what this machine has, where none can be pulled: `make kafka-image`.
 
 Given      a Docker engine, the host's Java runtime (Linux with glibc), Maven's artifacts and a static busybox
 Returns    an image that is driven by the same KAFKA_* variables as the official one: it starts with Kafka's own
@@ -98,12 +98,12 @@ def _java_files() -> dict[str, Path]:
 
 
 def _walk(folder: Path) -> list[Path]:
-    """With what links point to: Debian keeps a Java's configuration in /etc."""
+    """List a folder with what links point to: Debian keeps a Java's configuration in /etc."""
     return [Path(root) / name for root, _, names in os.walk(folder, followlinks=True) for name in names]
 
 
 def _library_files() -> dict[str, Path]:
-    """What the dynamic linker says Java needs, and all of glibc: zstd's library is linked to its empty stubs."""
+    """List what the dynamic linker says Java needs, and all of glibc: zstd's library is linked to its empty stubs."""
     home = Path(find_java()).resolve().parent.parent
     binaries = [home / "bin" / "java", *(home / "lib").rglob("*.so")]
     listed = subprocess.run(["ldd", *map(str, binaries)], capture_output=True, text=True).stdout

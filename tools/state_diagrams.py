@@ -23,7 +23,7 @@ BEFORE = "[*]"
 
 
 def diagram(arrows: Iterable[tuple[str, str, str]], *, first: str = "", last: str = "") -> list[str]:
-    """From, to and why; reasons with the same two ends share an arrow."""
+    """Draw arrows with from, to and why; reasons with the same two ends share an arrow."""
     shared: dict[tuple[str, str], list[str]] = {}
     for source, target, why in arrows:
         shared.setdefault((source, target), []).append(why)
@@ -49,7 +49,9 @@ def page(title: str, tables: str, *parts: Iterable[str]) -> str:
 def transitions_page(
     title: str, tables: str, transitions: Mapping[Any, Enum], *, first: str = "", last: str = ""
 ) -> str:
-    """Of a machine whose every move is one row: state (None before there is one) and event give the next state."""
+    """Write the page of a machine whose every move is one row: state (None before there is one) and event give the next
+    state.
+    """
     moves = [(state, str(event.value), str(target.value)) for (state, event), target in transitions.items()]
     arrows = [(str(state.value) if state else BEFORE, target, event) for state, event, target in moves]
     rows = [(str(state.value) if state else "(none)", event, target) for state, event, target in moves]

@@ -1,4 +1,4 @@
-"""One group, or many, through a strategy: a request of the JSON contract to its answer.
+"""Assign one group, or many, by a strategy: a request of the JSON contract to its answer.
 
 Given      decoded JSON: {"strategy": ..., "group": ...}, a bare group, or {"requests": [...]}
 Returns    the answer of the contract; ContractError or AssignorError for a single request that is wrong, and the same
@@ -30,7 +30,7 @@ Shares = Mapping[str, Mapping[str, Sequence[int]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What is asked beside the document itself."""
+    """Hold what is asked beside the document itself."""
 
     strategy: str | None = None
     """Wins over the request's own."""
@@ -67,7 +67,7 @@ def answer_in_place(value: Any, asked: Asked) -> dict[str, Any]:
 
 
 def answer_request(value: Any, asked: Asked) -> dict[str, Any]:
-    """One request of the JSON contract to its answer."""
+    """Answer one request of the JSON contract."""
     named, group = parse_request(value)
     own = None if named is None else parse_strategy(named)  # wrong also where another one wins
     chosen = own if asked.strategy is None else parse_strategy(asked.strategy)
@@ -108,7 +108,7 @@ def explanation(assignor: Assignor, group: Group, assignment: Shares) -> list[di
 
 
 def answer_side_by_side(group: Group, strategies: Sequence[Strategy], *, optimum: bool = False) -> dict[str, Any]:
-    """One group through several strategies. One that has no answer for it says so in its place."""
+    """Assign one group by several strategies. One that has no answer for it says so in its place."""
     results = []
     for strategy in strategies:
         try:

@@ -1,4 +1,4 @@
-"""A scenario, a group or a saved comparison to advice: which strategy, why, how sure, what to paste, how to get there.
+"""Choose a strategy for a scenario, a group or a saved comparison: why, how sure, what to paste, how to migrate.
 
 Given      a decoded document and what is asked beside it; `run` runs the comparison where none was saved, so that the
            command line can show a bar and the service can hold it to limits
@@ -85,7 +85,7 @@ def advise(data: Any, asked: AdviceAsked, run: Runs) -> Advised:
 
 
 def comparison_for(data: Any, now: str | None, asked: AdviceAsked, run: Runs) -> tuple[Comparison, list[str]]:
-    """From a scenario, a saved comparison, or a group of which only the present is known."""
+    """Make a comparison of a scenario, a saved comparison, or a group of which only the present is known."""
     from rebalance_lab.harness.evaluate.saved_runs import is_comparison, read_comparison
     from rebalance_lab.harness.measure.cost_weights import parse_weights
 

@@ -1,6 +1,6 @@
-"""One run of a scenario, and what it says as data.
+"""Simulate one run of a scenario, and return what it shows as data.
 
-Given      a scenario, and which strategy, seed and moment somebody asks for
+Given      a scenario, and the strategy, seed and moment that the caller asks for
 Returns    Simulated; ContractError where the options do not fit the scenario
 Start at   simulate_once
 """

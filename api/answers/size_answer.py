@@ -1,4 +1,4 @@
-"""Rates that somebody measured to partitions and consumers.
+"""Compute a group's size: measured rates to partitions and consumers.
 
 Given      rates, shares and times as people write them: `5k/s`, `30%`, `2y`
 Returns    Sized: the needs in one unit, the sizing, what a deploy of that group costs, and which unit that is;
@@ -52,7 +52,7 @@ class SizeAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deploy:
-    """A rolling deploy of the group as sized for now."""
+    """Describe a rolling deploy of the group as sized for now."""
 
     consumers: int
     takes_s: float
@@ -160,7 +160,7 @@ def read(reader: Callable[[object], T], text: object, option: str) -> T:
 
 
 def years(text: object) -> float:
-    """`2y`, `18mo` or `90d`."""
+    """Read `2y`, `18mo` or `90d`."""
     found = re.fullmatch(r"([0-9]{1,4}(?:\.[0-9]{1,3})?)\s*(y|mo|d)", str(text))
     if found is None:
         raise ValueError(f"{quoted(text)} is not a horizon: say 2y, 18mo or 90d")

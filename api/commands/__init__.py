@@ -1,1 +1,1 @@
-"""One module a command. A command imports what it needs inside its function: starting one must not load the rest."""
+"""Run the commands, one module each. A command imports what it needs inside its function, so that it starts quickly."""

@@ -1,4 +1,4 @@
-"""`rebalance-lab assign`: one group, or many, through one strategy or two side by side."""
+"""Run `rebalance-lab assign`: one group, or many, through one strategy or two side by side."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def quality_line(row: Mapping[str, Any]) -> str:
 
 
 def show_diff(group: Group, names: tuple[str, str], *, as_json: bool, optimum: bool) -> None:
-    """Two strategies on one group: each member's two shares, and the partitions that go to different members."""
+    """Show two strategies on one group: each member's two shares, and the partitions that go to different members."""
     with aside():
         answers = [answer_group(group, parse_strategy(name, "--diff"), optimum=optimum) for name in names]
     found = differing_partitions([answer["assignment"] for answer in answers])

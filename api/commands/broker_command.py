@@ -1,4 +1,4 @@
-"""`rebalance-lab broker up`: a real cluster for as long as the command runs."""
+"""Run `rebalance-lab broker up`: a real cluster for as long as the command runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rebalance-lab check`: an assignor's report card, and a counterexample that can be seen again."""
+"""Run `rebalance-lab check`: an assignor's report card, and a counterexample that can be seen again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check_command(
 
 
 def replay_command(target: Target, text: str, *, as_json: bool) -> bool:
-    """One case again: JSON on the command line, in a file, or on standard input."""
+    """Run one case again: JSON on the command line, in a file, or on standard input."""
     from rebalance_lab.assignors.testing.properties.contract import BY_NAME
     from rebalance_lab.assignors.testing.sampling.cases import case_from_json
     from rebalance_lab.assignors.testing.search.checking import replay
@@ -65,7 +65,7 @@ def replay_command(target: Target, text: str, *, as_json: bool) -> bool:
 
 @contextmanager
 def progress_bar(examples: int) -> Iterator[Callable[[int], None] | None]:
-    """On a terminal only; a pipe sees the report and nothing else."""
+    """Show a bar on a terminal only; a pipe sees the report and nothing else."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""`rebalance-lab compare`: strategies on one scenario, as a table, as JSON, or as a web page."""
+"""Run `rebalance-lab compare`: strategies on one scenario, as a table, as JSON, or as a web page."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def compare_command(
 def comparison_of(
     file: str, *, strategies: str | None, seeds: int | None, weights: str | None, jobs: int | None
 ) -> Comparison:
-    """From a scenario by running it, a saved comparison by reading it, or a group and the life assumed for it."""
+    """Run a scenario, read a saved comparison, or run the life assumed for a group."""
     from rebalance_lab.api.answers.recommend_answer import AdviceAsked, comparison_for
     from rebalance_lab.harness.scenario.documents import decode_document
 
@@ -85,7 +85,7 @@ def comparison_of(
 
 
 def seeds_for(data: object, asked: int | None) -> int:
-    """Runs that were saved have theirs: whoever asks for others would think to get them."""
+    """Return the seeds. Saved runs have their own, so a user who asks for other seeds is refused."""
     from rebalance_lab.harness.evaluate.saved_runs import is_comparison
 
     if asked is not None and is_comparison(data):
@@ -123,7 +123,7 @@ def write_report(comparison: Comparison, file: str, *, command: str, jobs: int |
 
 
 def command_line(command: str, file: str, **options: object) -> str:
-    """What was asked, as one could type it again."""
+    """Return what was asked, as a user could type it again."""
     parts = ["rebalance-lab", command, file]
     for name, value in options.items():
         if value is not None:
@@ -217,7 +217,7 @@ def first_columns(ranking: Sequence[Ranked], against: str, width: int) -> dict[s
 
 
 def needed(ranking: Sequence[Ranked], columns: Mapping[str, Sequence[str]]) -> int:
-    """Characters of a line with a rank, a strategy, and these, with one to spare."""
+    """Count the characters of a line with a rank, a strategy, and these, with one to spare."""
     strategy = ["strategy", *(one.strategy for one in ranking)]
     texts = [strategy, *([*title.split("\n"), *cells] for title, cells in columns.items())]
     return 6 + sum(2 + max(map(len, cells)) for cells in texts)
@@ -253,7 +253,7 @@ def figure(value: float, *, signed: bool = False) -> str:
 
 
 def trouble(comparison: Comparison, file: str) -> list[str]:
-    """What went wrong, with the command that shows it again."""
+    """List what went wrong, with the command that shows it again."""
     lines = []
     for one in comparison.ranking:
         if one.broken:

@@ -1,4 +1,4 @@
-"""`rebalance-lab fidelity`: what was simulated and what happened, side by side."""
+"""Run `rebalance-lab fidelity`: the simulated and the real run side by side."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def read_scenarios(paths: Sequence[str]) -> list[Scenario]:
 
 
 def one_cluster(scenarios: Sequence[Scenario]) -> Scenario:
-    """They share one, so they must want the same of its brokers."""
+    """Check that the scenarios want the same of their brokers, because they share one cluster."""
     first = scenarios[0]
     for scenario in scenarios[1:]:
         if dict(scenario.broker) != dict(first.broker):

@@ -1,4 +1,4 @@
-"""`rebalance-lab group describe` and `group snapshot`: a live group as a table, or as JSON that other commands take."""
+"""Run `rebalance-lab group describe` and `group snapshot`: a live group as a table, or as JSON for other commands."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def show(found: GroupDescription) -> None:
 
 
 def trouble(found: GroupDescription) -> list[str]:
-    """By topic and status: which partitions are not working."""
+    """List by topic and status which partitions are not working."""
     places: dict[tuple[str, str], list[int]] = {}
     for one in found.partitions:
         if one.status != "working":

@@ -1,4 +1,4 @@
-"""`rebalance-lab live --assignor`: our members, led by any assignor, in a real group until Ctrl-C."""
+"""Run `rebalance-lab live --assignor`: our members, led by any assignor, in a real group until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def live_assignor_command(
     timeout_s: float = 10.0,
     as_json: bool = False,
 ) -> None:
-    """`assignor`: a strategy such as classic/sticky or consumer/uniform, or package.module:Class.
+    """Run members of `assignor`: a strategy such as classic/sticky or consumer/uniform, or package.module:Class.
 
     `topics`: names, with commas between. `seconds`: leave after so long, without Ctrl-C.
     """

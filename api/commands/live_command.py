@@ -1,4 +1,4 @@
-"""`rebalance-lab live`: a scenario with real consumers, or the lab's own members in a real group."""
+"""Run `rebalance-lab live`: a scenario with real consumers, or the lab's own members in a real group."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def run_live(file: str, strategy: str | None, provider: str, bootstrap: str | No
 
 
 def check_provider(provider: str) -> None:
-    """librdkafka's mock cluster creates no topics, and keeps nothing of a group that one could read afterwards."""
+    """Refuse librdkafka's mock cluster, which creates no topics and keeps nothing of a group to read afterwards."""
     if provider == "mock":
         raise BadInput(f"--provider: mock is no cluster to run live on; there are {REAL_PROVIDERS}")
 

@@ -1,4 +1,4 @@
-"""`rebalance-lab play`: a request sequence to the coordinator machine; its answers as JSON, or as a chart."""
+"""Run `rebalance-lab play`: a request sequence to the coordinator machine; its answers as JSON, or as a chart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One line for a request or an answer in the chart of `play`: what tells it from the next; the rest is left to --json.
+"""Shorten a request or an answer to one line for the chart of `play`; --json has the rest.
 
 Partitions are short: `orders 0-2 5`. A heartbeat of KIP-848 shows its epoch and only what it says is new.
 """
@@ -14,7 +14,7 @@ SPECIAL_EPOCHS = {0: "joins", -1: "leaves", -2: "steps out"}
 
 
 def partitions_text(topics: Iterable[Body]) -> str:
-    """`orders 0-2 5, payments 1`; or `nothing`."""
+    """Return `orders 0-2 5, payments 1`; or `nothing`."""
     listed = [f"{topic['topic_name']} {ranges(topic['partitions'])}" for topic in topics if topic["partitions"]]
     return ", ".join(listed) or "nothing"
 
@@ -30,7 +30,7 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def request_text(body: Any) -> str:
-    """What tells one request from the next; timeouts and bytes are left to --json."""
+    """Print what tells one request from the next; timeouts and bytes are left to --json."""
     if not isinstance(body, Mapping):
         return ""
     told = [str(body[key]) for key in ("group_id", "member_id", "group_instance_id", "instance_id") if body.get(key)]
@@ -109,7 +109,7 @@ def answer_text(body: Body) -> str:
 
 
 def assignment_text(assignment: str | Body) -> str:
-    """Bytes in the classic protocol, partitions in KIP-848."""
+    """Print bytes in the classic protocol, partitions in KIP-848."""
     if isinstance(assignment, Mapping):
         return f"is given {partitions_text(assignment['topic_partitions'])}"
     return f"assignment {assignment if len(assignment) <= 24 else assignment[:21] + '...'}"

@@ -1,4 +1,4 @@
-"""`rebalance-lab recommend`: a comparison turned into an answer, with what to paste and how to get there."""
+"""Run `rebalance-lab recommend`: advice from a comparison, with settings to paste and steps to migrate."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def recommend_command(
 
 
 def show_trouble(comparison: Comparison, file: str) -> None:
-    """Beside the answer, which may be JSON: what exit code 1 stands for."""
+    """Show what exit code 1 stands for, beside the answer, which may be JSON."""
     if comparison.broken:
         sys.stderr.writelines(f"{harmless(told)}\n" for told in trouble(comparison, file))
 
@@ -126,5 +126,5 @@ def heading(out: Console, text: str) -> None:
 
 
 def line(out: Console, text: str, style: str = "") -> None:
-    """As written: names may hold brackets, and properties must not be wrapped."""
+    """Print a line as written: names may hold brackets, and properties must not be wrapped."""
     out.print(text, style=style, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`rebalance-lab record`: one sequence to a real broker; what it answered beside the steps, and whether we agree."""
+"""Run `rebalance-lab record`: one sequence to a real broker, its answers beside the steps, and where we differ."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def record_command(file: str, *, bootstrap: str, output: str | None, timeout_s: float, as_json: bool) -> bool:
-    """Whether our coordinator answers as the broker did."""
+    """Record a sequence, and return whether our coordinator answers as the broker did."""
     from rebalance_lab.harness.kafka.wire.addresses import WireError
     from rebalance_lab.harness.kafka.wire.recordings.one_recording import record_one
 

@@ -1,4 +1,4 @@
-"""`rebalance-lab serve`: settings from a file and from flags, then uvicorn until a signal."""
+"""Run `rebalance-lab serve`: settings from a file and from flags, then uvicorn until a signal."""
 
 from __future__ import annotations
 

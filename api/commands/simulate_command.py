@@ -1,4 +1,4 @@
-"""`rebalance-lab simulate`: one run, looked at: who owns what at a moment, what happened, what it cost."""
+"""Run `rebalance-lab simulate`: one run, with the owners at a moment, the events and the costs."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def print_ownership(drawn: Timelines) -> None:
 
 
 def print_lanes(drawn: Timelines) -> None:
-    """A lane a member: how many partitions it read in each stretch; above them how many nobody did, at the worst."""
+    """Print a lane a member: how many partitions it read in each stretch; above them the most that had no reader."""
     from rich.cells import cell_len, set_cell_size
     from rich.text import Text
 
@@ -188,7 +188,7 @@ def print_lanes(drawn: Timelines) -> None:
 
 
 def member_lane(drawn: Timelines, member: str, step_ms: int) -> str:
-    """At the end of each stretch; blank where the process does not run."""
+    """Return counts at the end of each stretch; blank where the process does not run."""
     spans = [span for span in drawn.reads if span.member == member]
     marks = []
     for at_ms in range(step_ms, drawn.end_ms + step_ms, step_ms):

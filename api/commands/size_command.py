@@ -1,4 +1,4 @@
-"""`rebalance-lab size`: partitions and consumers for a throughput, from rates that somebody measured."""
+"""Run `rebalance-lab size`: partitions and consumers for a throughput, from rates that the user measured."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def show_deploy(deploy: Deploy, sizing: Sizing, unit: str) -> None:
 
 
 def deploy_columns(deploy: Deploy, unit: str) -> dict[str, list[str]]:
-    """Most telling first: on a narrow terminal the last are left out."""
+    """Return the most telling columns first: on a narrow terminal the last are left out."""
     abouts = ["~" if one.estimated else "" for one in deploy.costs]
     both = list(zip(deploy.costs, abouts, strict=True))
     return {
@@ -173,7 +173,7 @@ def rate_text(rate: float, unit: str) -> str:
 
 
 def amount_text(amount: float, unit: str) -> str:
-    """What a rate adds up to."""
+    """Print what a rate adds up to."""
     return rate_text(amount, unit).removesuffix("/s")
 
 

@@ -1,4 +1,4 @@
-"""`rebalance-lab sweep`: runs by the thousand, and what they say."""
+"""Run `rebalance-lab sweep`: runs by the thousand, and what they show."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def report_command(folder: str, *, html: bool, to: str | None, as_json: bool) ->
 
 
 def table_text(folder: str) -> str:
-    """From a disk, or through Hadoop where it is a URL."""
+    """Read the table from a disk, or through Hadoop where it is a URL."""
     file = folder if folder.endswith(".json") else os.path.join(folder, TABLE)
     if "://" not in folder:
         return read_input(file).decode("utf-8", "replace")
@@ -129,7 +129,7 @@ def show(outcome: Outcome, name: str, out: str) -> None:
 
 
 def winners_table(table: Mapping[str, Any]) -> Any:
-    """How many cells each strategy wins, and in how many of them clearly."""
+    """Count how many cells each strategy wins, and how many of them clearly."""
     from rich.table import Table
 
     won = Counter(cell["winner"] for cell in table["cells"])

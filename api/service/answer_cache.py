@@ -1,4 +1,6 @@
-"""Answers by what was asked: the same question, body and options alike, has the same answer. Least used goes first."""
+"""Cache answers by what was asked: the same question, body and options alike, has the same answer. Least used goes
+first.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ class Answer:
 
     @property
     def held_bytes(self) -> int:
-        """With what an entry costs beside its body: a million empty answers are not nothing."""
+        """Return the size with what an entry costs beside its body: a million empty answers are not nothing."""
         return len(self.body) + ENTRY_BYTES
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The ASGI application, put together. Start at create_app."""
+"""Build the ASGI application. Start at create_app."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ def create_app(settings: Settings) -> tuple[ASGIApp, Service]:
 
 
 def hosts(settings: Settings) -> tuple[str, ...]:
-    """A service without tokens trusts whoever reaches it, so a page elsewhere must not reach it by its name."""
+    """Return the host names to accept. A service without tokens trusts every client, so a foreign page must not reach
+    it.
+    """
     if settings.allowed_hosts or settings.tokens or settings.host not in LOOPBACK:
         return settings.allowed_hosts
     return ("127.0.0.1", "localhost", "[::1]")

@@ -1,4 +1,4 @@
-"""Groups of the clusters that the operator named. A broker that hangs holds a thread of its own here, nothing else.
+"""Describe groups of the clusters that the operator named. A broker that hangs holds only a thread of its own here.
 
 Start at   Clusters.describe
 """
@@ -38,7 +38,7 @@ class Clusters:
         return self.clusters[name]
 
     async def describe(self, name: str | None, group: str) -> dict[str, Any]:
-        """What is known of it; its `snapshot` is the group as the JSON contract has it."""
+        """Return what is known of a group; its `snapshot` is the group as the JSON contract has it."""
         cluster = self.find(name)
         return await self.within(cluster, lambda: look_at(cluster, group))
 

@@ -1,7 +1,8 @@
-"""Simulations: submitted, followed, fetched, cancelled. They live in memory and are forgotten, oldest first.
+"""Run simulations as jobs: submitted, followed, fetched, cancelled. Jobs live in memory; the oldest are forgotten
+first.
 
-Bound      so many may wait or run, so many (and so many bytes) are kept when they are over
-Whose      a job belongs to the token it came with; to others it does not exist
+Bound      limits say how many may wait or run, and how many (and how many bytes) are kept when they are over
+Whose      a job belongs to the token it came with; for any other token it does not exist
 Start at   Jobs.submit
 """
 
@@ -119,7 +120,7 @@ class Jobs:
                 job.becomes("cancelled")
 
     async def stop(self, within_s: float) -> None:
-        """What runs may finish in that time; what waits, or takes longer, is cancelled."""
+        """Let running jobs finish in that time; jobs that wait, or take longer, are cancelled."""
         for job in self.open:
             if job.state == "queued":
                 await self.cancel(job)
@@ -131,7 +132,7 @@ class Jobs:
 
 
 async def follow(job: Job) -> AsyncIterator[bytes]:
-    """Server-sent events: `progress` until it is over, then `done`, `failed` or `cancelled`, and the end."""
+    """Send server-sent events: `progress` until it is over, then `done`, `failed` or `cancelled`, and the end."""
     while True:
         changed = job.changed
         name = job.state if job.is_over else "progress"

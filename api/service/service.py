@@ -1,4 +1,4 @@
-"""What the routes share: processes, cache, jobs, clusters; from questions to answers or problems.
+"""Hold what the routes share, processes, cache, jobs and clusters, and turn questions into answers or problems.
 
 Start at   Service.ask
 """
@@ -48,7 +48,7 @@ class Service:
         log("started", host=self.settings.host, port=self.settings.port, processes=self.quick.size + self.slow.size)
 
     def stop_soon(self) -> None:
-        """A signal came: nothing new is taken on. Those who follow a job would otherwise keep the server up."""
+        """Take on nothing new after a signal. Clients that follow a job would otherwise keep the server up."""
         if not self.stopping:
             self.stopping = True
             log("stopping", open_jobs=len(self.jobs.open))

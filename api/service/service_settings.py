@@ -1,4 +1,4 @@
-"""What an operator decides, from a TOML file and from flags that win over it.
+"""Read what an operator decides, from a TOML file and from flags that win over it.
 
 Given      the file's text
 Returns    Settings; ContractError with the path of the first bad key
@@ -23,7 +23,9 @@ NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one request may ask for, and how much may wait. Too large is 413, too much is 422, too many 429 or 503."""
+    """Limit what one request may ask for, and how much may wait. Too large is 413, too much is 422, too many 429 or
+    503.
+    """
 
     body_bytes: int = 8_000_000
     members: int = 10_000
@@ -168,7 +170,7 @@ def read_cluster(name: str, value: Any, path: str) -> Cluster:
 
 
 def check_reach(settings: Settings) -> None:
-    """Nobody should learn from a log that the lab answered the whole network."""
+    """Refuse an address that the whole network reaches without tokens, which users would otherwise learn from a log."""
     if settings.host not in LOOPBACK and not settings.tokens and not settings.allow_anonymous:
         raise ContractError(
             "--host",

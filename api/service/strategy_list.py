@@ -1,4 +1,4 @@
-"""The strategies one can name over HTTP, for people and programs that choose among them."""
+"""List the strategies that a client can name over HTTP, for people and programs that choose among them."""
 
 from __future__ import annotations
 

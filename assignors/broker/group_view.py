@@ -1,4 +1,4 @@
-"""What both server-side assignors (KIP-848) read from a group: topic ids, subscription type, current assignments.
+"""Read from a group what both server-side assignors (KIP-848) need: topic ids, subscription type, current assignments.
 
 Given      a Group; a member's `owned` is its current target assignment
 Returns    the views that org.apache.kafka.coordinator.group.modern builds for its assignors
@@ -26,7 +26,7 @@ Uuid = tuple[int, int]
 
 
 def topic_ids(group: Group) -> list[Uuid]:
-    """Ids by layout index. A topic without one gets its number among all sorted names: 0 above, 1... below."""
+    """Return ids by layout index. A topic without one gets its number among all sorted names: 0 above, 1... below."""
     ids: list[Uuid] = []
     for number, name in enumerate(group.layout.names, start=1):
         text = group.topics[name].id
@@ -40,7 +40,7 @@ def decode_uuid(text: str) -> Uuid:
 
 
 def is_homogeneous(members: Mapping[str, Member]) -> bool:
-    """Everybody names the same topics, in any order, existing or not."""
+    """Tell whether all members name the same topics, in any order, existing or not."""
     each = list(map(attrgetter("topics"), members.values()))
     distinct = dict(zip(map(id, each), each, strict=True))  # who subscribes alike mostly shares one tuple
     first, *others = distinct.values()

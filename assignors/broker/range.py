@@ -1,6 +1,6 @@
-"""The broker's range (KIP-848): per topic one contiguous block for each subscriber; what is owned plays no part.
+"""Assign as the broker's range does (KIP-848): each subscriber gets one contiguous block per topic.
 
-Given      a group
+Given      a group; owned partitions play no part
 Returns    an assignment whose counts per topic differ by at most one; unlike the client's range it ignores racks
 Reference  org.apache.kafka.coordinator.group.assignor.RangeAssignor of Apache Kafka 4.3.1
 """

@@ -1,10 +1,11 @@
-"""uniform, where all members subscribe alike: everybody keeps what it has up to its quota, the rest is dealt in chunks.
+"""Assign as the broker's uniform does where all members subscribe alike: each keeps what it has up to its quota.
 
 Given      a Group; `owned` is each member's current target assignment
-Returns    an Assignment in which member totals differ by at most one; racks are not looked at
-Cost       grows with members and with what changes: a share that stays is handed on as the object it was, and free
-           partitions are found from who left when all shares come from one complete assignment
-Reference  UniformHomogeneousAssignmentBuilder in Apache Kafka; different subscriptions: server_uniform_mixed.py
+Returns    an Assignment in which member totals differ by at most one; the rest is dealt in chunks, and racks do not
+           count
+Cost       grows with members and with what changes: a share that stays is handed on as the same object. When all
+           shares come from one complete assignment, free partitions are those of the members that left
+Reference  UniformHomogeneousAssignmentBuilder in Apache Kafka; different subscriptions: uniform_mixed.py
 Start at   UniformAssignor.assign
 """
 
@@ -42,7 +43,7 @@ class Held(NamedTuple):
 
 
 class UniformAssignor:
-    """The broker's default. Exactly P mod M members hold one partition more than the others."""
+    """Assign by uniform, the broker's default. Exactly P mod M members hold one partition more than the others."""
 
     name = "uniform"
     promises = ("balanced", "sticky")
@@ -105,7 +106,7 @@ def assign_homogeneous(group: Group, order: Sequence[str]) -> Assignment:
 
 
 class Walk(NamedTuple):
-    """What stays as it is while topics and subscriptions do; with a thousand topics it would be most of the work."""
+    """Keep what stays while topics and subscriptions do. With a thousand topics it would be most of the work."""
 
     ids: list[Uuid]
     """Of all topics."""
@@ -134,7 +135,7 @@ def spans_of(layout: Layout, counts: Sequence[int], topics: Sequence[int]) -> Sp
 
 
 def held_shares(layout: Layout, order: Sequence[str], members: Mapping[str, Member]) -> Held | None:
-    """What members hold of topics that exist; None when one of them holds a partition that does not."""
+    """Return what members hold of topics that exist; None when one of them holds a partition that does not."""
     shares: Shares = {}
     origin: Assignment | None = None
     one_origin = True
@@ -157,7 +158,7 @@ def held_shares(layout: Layout, order: Sequence[str], members: Mapping[str, Memb
 
 
 def only_topics(layout: Layout, topics: Sequence[int], held: Shares) -> Shares:
-    """Without what members hold of topics that they no longer subscribe to; untouched shares stay the same object."""
+    """Leave out what members hold of topics that they no longer subscribe to; untouched shares stay the same object."""
     wanted = set(topics)
     result: Shares = {}
     for member_id, numbers in held.items():
@@ -167,7 +168,7 @@ def only_topics(layout: Layout, topics: Sequence[int], held: Shares) -> Shares:
 
 
 def free_partitions(spans: Spans, held: Shares, origin: Assignment | None) -> tuple[Sequence[int], bool]:
-    """What nobody holds, topic by topic, and whether what is held is held once."""
+    """Return what no member holds, topic by topic, and whether no partition is held twice."""
     in_use = list(map(id, filter(None, held.values())))
     if not in_use:
         if all(end == start for (_, end), (start, _) in pairwise(spans)):
@@ -195,10 +196,10 @@ def in_spans(numbers: Sequence[int], spans: Spans) -> list[int]:
 def keep_up_to_quota(
     held: Shares, total: int, split_share: Callable[[str, int], tuple[list[int], list[int]]]
 ) -> tuple[Shares, list[int], list[tuple[str, int]]]:
-    """Each member's kept share, what had to be given up (in order), and who still has room for how many.
+    """Return each member's kept share, what had to be given up (in order), and which members have room for how many.
 
-    Whoever holds more than the minimum keeps one extra while there are any; what is left of the extras falls to the
-    last members.
+    A member that holds more than the minimum keeps one extra while there are any; what is left of the extras falls to
+    the last members.
     """
     minimum, extra = divmod(total, len(held))
     numbers = dict(held)
@@ -248,7 +249,7 @@ def ascending_runs(layout: Layout, numbers: list[int]) -> Runs:
 
 
 def runs_by_topic(layout: Layout, numbers: Sequence[int]) -> Runs:
-    """The same for partitions in any order, topic after topic."""
+    """Return the runs for partitions in any order, topic after topic."""
     runs: Runs = []
     at = 0
     while at < len(numbers):
@@ -263,7 +264,7 @@ def runs_by_topic(layout: Layout, numbers: Sequence[int]) -> Runs:
 
 
 def set_order(run: list[int], start: int) -> list[int]:
-    """One topic's partitions as a HashSet of them, copied from a list, iterates."""
+    """Order one topic's partitions as a HashSet of them, copied from a list, iterates."""
     capacity = capacity_of_set_copy(len(run))
     first, last = run[0] - start, run[-1] - start
     if first <= last < min(first + capacity, 1 << 16) and run == sorted(run):

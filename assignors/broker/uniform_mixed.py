@@ -1,4 +1,4 @@
-"""uniform, where subscriptions differ: free partitions go to the lightest subscribers, then topic by topic is levelled.
+"""Assign as the broker's uniform does where subscriptions differ: fill the lightest subscribers, then level each topic.
 
 Given      a Group and its members in the order in which the broker numbers them
 Returns    an Assignment; within each topic no owner is heavier by two than the lightest subscriber, unless sixteen
@@ -23,7 +23,9 @@ Move = tuple[int, int, int]
 
 
 class State:
-    """Owners by partition number and totals by member number; who holds a partition twice-claimed is kept apart."""
+    """Hold owners by partition number and totals by member number, and apart the other holders of partitions claimed
+    twice.
+    """
 
     __slots__ = ("moves", "owner", "sizes")
 
@@ -71,7 +73,9 @@ def assign_heterogeneous(group: Group, order: Sequence[str], moves: list[Move] |
 
 
 def kept_shares(group: Group, order: Sequence[str]) -> list[Sequence[int]]:
-    """What each member holds of topics that it still subscribes to; an untouched share stays the object it was."""
+    """Return what each member holds of topics that it still subscribes to; an untouched share stays the object it
+    was.
+    """
     layout = group.layout
     topic_of: list[int] = []
     for topic, count in enumerate(layout.counts):
@@ -96,7 +100,7 @@ def kept_shares(group: Group, order: Sequence[str]) -> list[Sequence[int]]:
 
 
 def numbers_of_existing(layout: Layout, member_id: str, member: Member) -> list[int]:
-    """Only of subscribed topics: there Java's builder fails on a partition that does not exist."""
+    """Return the numbers of subscribed topics only: there Java's builder fails on a partition that does not exist."""
     numbers = layout.numbers_of({n: ps for n, ps in member.owned.items() if n in layout.index and n in member.topics})
     if numbers is None:
         raise AssignorError(
@@ -108,7 +112,7 @@ def numbers_of_existing(layout: Layout, member_id: str, member: Member) -> list[
 
 
 def in_topic_order(layout: Layout, ids: Sequence[Uuid], subscribers: Sequence[Sequence[int]]) -> list[int]:
-    """The topics hardest to spread first: most partitions for each subscriber, then fewest subscribers, then id."""
+    """Put the topics hardest to spread first: most partitions for each subscriber, then fewest subscribers, then id."""
     topics = [topic for topic in range(len(layout.names)) if subscribers[topic]]
     return sorted(
         topics,
@@ -121,7 +125,7 @@ def in_topic_order(layout: Layout, ids: Sequence[Uuid], subscribers: Sequence[Se
 
 
 def fill(layout: Layout, topics: Sequence[int], subscribers: Sequence[Sequence[int]], state: State) -> None:
-    """Free partitions, topic by topic, to whoever has least of its subscribers: level after level, each a slice."""
+    """Give free partitions, topic by topic, to the subscriber that has least: level after level, each a slice."""
     owner, sizes = state.owner, state.sizes
     for topic in topics:
         start = layout.starts[topic]
@@ -234,7 +238,7 @@ class Levels:
         return self.members[self.top_next + 1]
 
     def exclude(self) -> None:
-        """Out of the top range with the member that most() gave: it has nothing of this topic."""
+        """Take the member that most() gave out of the top range: it has nothing of this topic."""
         members, at, end = self.members, self.top_next + 1, self.top_end - 1
         members[at], members[end] = members[end], members[at]
         self.top_end -= 1

@@ -1,4 +1,4 @@
-"""A share that is the same block of partitions in several topics, kept as that: what range gives.
+"""Represent a share that is the same block of partitions in several topics, which is what range gives.
 
 Compact    three values instead of one int a partition: an answer of range costs by members, not by partitions
 Order      ascending, if the topics' starts are
@@ -12,7 +12,7 @@ from typing import overload
 
 
 class BlockShare(Sequence[int]):
-    """Partitions `begin` to `end` (without it) of each of the topics that start at `starts`."""
+    """Hold partitions `begin` to `end` (without it) of each of the topics that start at `starts`."""
 
     __slots__ = ("_begin", "_end", "_starts")
 

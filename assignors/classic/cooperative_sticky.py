@@ -1,8 +1,8 @@
-"""Kafka's cooperative-sticky: the sticky assignment, less what another member still holds.
+"""Assign as Kafka's cooperative-sticky does: the sticky assignment without what another member still holds.
 
 Given      a group whose members keep consuming while they rebalance, so that `owned` is what they hold right now
-Returns    an assignment in which a partition that changes hands is in nobody's share: its holder sees that it is gone,
-           revokes it and rejoins, and the next assignment gives it to its new member
+Returns    an assignment in which a partition that changes hands is in no member's share. Its holder sees that it is
+           gone, revokes it and rejoins; the next assignment gives it to its new member
 Reference  CooperativeStickyAssignor of Apache Kafka 4.3.1
 """
 
@@ -19,7 +19,7 @@ from rebalance_lab.assignors.model import Assignment, Group, Member
 
 
 class CooperativeStickyAssignor:
-    """As with StickyAssignor, `max_generation` changes only by `remember_generations`."""
+    """Assign by cooperative-sticky. As with StickyAssignor, `max_generation` changes only by `remember_generations`."""
 
     name = "cooperative-sticky"
     supported_protocols: Sequence[RebalanceProtocol] = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
@@ -70,8 +70,9 @@ def withhold_transfers(claims: Claims, balanced: Balanced) -> None:
 
 
 def withhold_held_by_others(claims: Claims, numbers: dict[str, Sequence[int]]) -> bool:
-    """Where subscriptions differ Java compares raw claims, whatever their generation: a partition is withheld when it
-    is new to its member and some other member loses it."""
+    """Withhold a partition that is new to its member and that some other member loses. Where subscriptions differ, Java
+    compares raw claims, whatever their generation.
+    """
     lost: set[int] = set()
     gained: dict[str, set[int]] = {}
     for member_id, share in numbers.items():

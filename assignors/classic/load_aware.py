@@ -1,4 +1,4 @@
-"""load-aware: the lab's own cooperative assignor. Even load for the capacity there is, and few moves.
+"""Assign with even load for the members' capacity and few moves: load-aware is the lab's own cooperative assignor.
 
 Given      a group whose topics may carry a load per partition (lag, or records a second) and members a capacity
 Returns    an Assignment. Partitions that change hands are withheld this round and placed in the next one
@@ -71,7 +71,7 @@ class LoadAwareAssignor:
 
 
 def effective_loads(group: Group) -> list[int]:
-    """Per partition number, what it counts when load is balanced, in millionths of the mean load."""
+    """Return per partition number what it counts when load is balanced, in millionths of the mean load."""
     known = known_loads(group)
     if known is None:
         return [MEAN_LOAD + IDLE_LOAD] * group.layout.total
@@ -82,7 +82,9 @@ def effective_loads(group: Group) -> list[int]:
 
 
 def effective_capacities(members: Iterable[Member]) -> list[float]:
-    """Relative to the largest, six significant bits. Powers of two times small integers: exact as floats."""
+    """Return capacities relative to the largest, to six significant bits. Powers of two times small integers are exact
+    floats.
+    """
     capacities = [member.capacity for member in members]
     largest = max(capacities, default=1.0)
     rounded = []
@@ -93,7 +95,9 @@ def effective_capacities(members: Iterable[Member]) -> list[float]:
 
 
 class _Work:
-    """The group as numbers: members by position in Java's order, partitions by number, topics by who may read them."""
+    """Hold the group as numbers: members by position in Java's order, partitions by number, topics by their
+    subscribers.
+    """
 
     def __init__(self, group: Group) -> None:
         self.group = group
@@ -122,7 +126,7 @@ class _Work:
 
     @property
     def uniform(self) -> bool:
-        """Nothing tells partitions or members apart, so counts are what there is to balance."""
+        """Tell whether partitions and members are all alike, so that only counts are left to balance."""
         return len({self.load[number] for number in self.readable}) <= 1 and len(set(self.capacity)) <= 1
 
     @property
@@ -139,7 +143,9 @@ class _Work:
 
 
 class _Claims:
-    """Who says it owns what: `owner` is who owned a partition last, `by` all who claim it, live or stale."""
+    """Hold what members say they own: `owner` is the last owner of a partition, `by` all that claim it, live or
+    stale.
+    """
 
     def __init__(self, work: _Work) -> None:
         layout = work.group.layout
@@ -151,8 +157,9 @@ class _Claims:
                 self.by[number] = index if self.by[number] in (NOBODY, index) else SEVERAL
 
     def allow(self, number: int, member: int) -> bool:
-        """May this member read it now? The owner of the highest generation may go on; anybody else has to wait until
-        nobody claims it, whatever the claim's generation: a stale claimant may still be reading."""
+        """Tell whether this member may read the partition now. The owner of the highest generation may go on. Any other
+        member waits until no member claims it, whatever the claim's generation: a stale claimant may still be reading.
+        """
         return self.owner[number] == member or self.by[number] in (NOBODY, member)
 
 
@@ -180,7 +187,7 @@ def _by_count(work: _Work, claims: _Claims) -> list[Sequence[int]]:
 
 
 class _Kind:
-    """The subscribers of a pool that share rack and capacity, lightest on top: the best of its kind."""
+    """Order the subscribers of a pool that share rack and capacity, lightest on top: the best of its kind."""
 
     __slots__ = ("capacity", "entered", "heap", "rack")
 
@@ -354,9 +361,9 @@ class _Plan:
         return improved
 
     def _best_move(self, member: int, movable: set[int] | None) -> tuple[int, int] | None:
-        """The partition that best closes the gap to the coldest member that may take it, if the bound is broken.
+        """Return the partition that best closes the gap to the coldest member that may take it, if the bound is broken.
 
-        Of the partitions worth moving the smallest decides: if nobody can take that, nobody can take any.
+        Of the partitions worth moving the smallest decides: if no member can take that, none can take any.
         """
         capacity, hot = self.work.capacity[member], self._utilisation(member)
         best: tuple[float, int, int] | None = None
@@ -376,7 +383,9 @@ class _Plan:
         return None if best is None else (best[1], best[2])
 
     def _shelf(self, member: int, movable: set[int] | None) -> Mapping[int, list[tuple[int, int]]]:
-        """A member's partitions by pool, each pool sorted by load; kept up to date once it has been asked for."""
+        """Return a member's partitions by pool, each pool sorted by load; kept up to date once it has been asked
+        for.
+        """
         if movable is None and member in self._shelves:
             return self._shelves[member]
         shelves: dict[int, list[tuple[int, int]]] = {}
@@ -392,10 +401,10 @@ class _Plan:
 def load_bound_violation(
     group: Group, assignment: Mapping[str, Mapping[str, Sequence[int]]], threshold: float = 0.1
 ) -> str | None:
-    """One move that the declared bound says should have been made, in words; None when the bound holds.
+    """Describe one move that the declared bound says should have been made; None when the bound holds.
 
-    The bound is about settled answers: while a partition is withheld because a member still claims it, the answer is
-    on its way and is judged in the round that places it. A partition nobody holds and nobody claims is a violation.
+    The bound is about settled answers: while a partition is withheld because a member still claims it, the answer is on
+    its way and is judged in the round that places it. A partition that no member holds or claims is a violation.
     """
     work = _Work(group)
     slack = threshold * work.mean_utilisation

@@ -1,4 +1,4 @@
-"""Racks as Kafka's client assignors see them (KIP-881): when they count at all, and what a partition's racks are.
+"""Read racks as Kafka's client assignors see them (KIP-881): when racks count, and which racks a partition has.
 
 Reference  AbstractPartitionAssignor.useRackAwareAssignment of Apache Kafka 4.3.1
 """
@@ -14,7 +14,7 @@ NO_RACKS: RackSet = frozenset()
 
 
 class RackSets:
-    """One frozenset per distinct list of racks: a topic has thousands of partitions and a handful of those."""
+    """Keep one frozenset per distinct list of racks: a topic has thousands of partitions and a handful of lists."""
 
     def __init__(self) -> None:
         self._sets: dict[tuple[str, ...], RackSet] = {}

@@ -1,4 +1,5 @@
-"""Kafka's range: per topic one contiguous block for each subscriber, the same block in topics that look alike.
+"""Assign as Kafka's range does: each subscriber gets one contiguous block per topic, the same in topics that look
+alike.
 
 Given      a group; owned partitions and generations play no part
 Returns    an assignment whose counts per topic differ by at most one
@@ -42,7 +43,7 @@ class RangeAssignor:
 
 
 def topics_alike(layout: Layout, subscribers: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Topics with as many partitions and the same subscribers, together; those without either are left out."""
+    """Put topics with as many partitions and the same subscribers together; those without either are left out."""
     alike: dict[tuple[int, int], list[int]] = {}
     for topic, (count, positions) in enumerate(zip(layout.counts, subscribers, strict=True)):
         if count and positions:
@@ -54,7 +55,7 @@ def topics_alike(layout: Layout, subscribers: Sequence[Sequence[int]]) -> list[l
 def blocks(
     layout: Layout, alike: Sequence[Sequence[int]], subscribers: Sequence[Sequence[int]], members: int
 ) -> list[Sequence[int]]:
-    """Everybody's share: one block in each topic."""
+    """Return each member's share: one block in each topic."""
     shares: list[Sequence[int]] = [()] * members
     for same in alike:
         give_blocks(layout, same, subscribers[same[0]], shares)

@@ -1,7 +1,7 @@
-"""Range's rack pass (KIP-881): partitions that find a member on one of their racks, then ranges for the others.
+"""Run range's rack pass (KIP-881): place partitions on members of their racks, then give ranges of the others.
 
 Given      topics that look alike (same subscribers, same partition count), their racks, the members' racks
-Returns    everybody's share; a partition number goes to the same member in all topics that look alike
+Returns    each member's share; a partition number goes to the same member in all topics that look alike
 Surprise   a member without a rack matches every partition; topics that look alike take part in the rack pass even when
            none of them needs it, as soon as any topic of the group does
 Cost       Java looks at every member for every partition. Here each rack has a queue of its members, or of its
@@ -17,7 +17,7 @@ from rebalance_lab.assignors.model import Layout, Topic
 
 
 def needs_racks(topics: Sequence[Topic], subscribers: Sequence[Sequence[int]], racks: Sequence[str | None]) -> bool:
-    """Whether racks matter to at least one topic, given the racks of its own subscribers."""
+    """Tell whether racks matter to at least one topic, given the racks of its own subscribers."""
     if not any(racks) or all(topic.racks is None for topic in topics):
         return False
     sets = RackSets()
@@ -60,7 +60,7 @@ def assign_with_racks(
 
 
 class Blocks:
-    """The partition numbers of topics that look alike, being given out to their subscribers."""
+    """Give out the partition numbers of topics that look alike to their subscribers."""
 
     def __init__(self, count: int, members: int) -> None:
         self.size, self.larger = divmod(count, members)
@@ -79,7 +79,7 @@ class Blocks:
             self.larger -= 1
 
     def fill_by_member(self, partition_racks: Sequence[RackSet], member_racks: Sequence[str | None]) -> None:
-        """One topic alone: every member takes the first free partitions on its rack."""
+        """Fill one topic alone: every member takes the first free partitions on its rack."""
         on_rack: dict[str, list[int]] = {}
         for partition, racks in enumerate(partition_racks):
             for one in racks:
@@ -99,7 +99,9 @@ class Blocks:
                 self.give(member, mine)
 
     def fill_by_partition(self, partition_racks: Sequence[RackSet], member_racks: Sequence[str | None]) -> None:
-        """Several topics: every partition number goes to the first member with room that matches in all of them."""
+        """Fill several topics: every partition number goes to the first member with room that matches in all of
+        them.
+        """
         queues: dict[str | None, list[int]] = {None: []}
         for member in reversed(range(len(member_racks))):
             queues.setdefault(member_racks[member] or None, []).append(member)

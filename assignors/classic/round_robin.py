@@ -1,4 +1,4 @@
-"""Kafka's round robin: all partitions of all topics, dealt one by one to the members in a circle.
+"""Assign as Kafka's round robin does: deal all partitions of all topics, one by one, to the members in a circle.
 
 Given      a group; racks, owned partitions and generations play no part
 Returns    an assignment; the circle does not start anew at the next topic, and skips members that do not subscribe

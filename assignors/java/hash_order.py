@@ -1,4 +1,4 @@
-"""The order in which Java walks a HashMap or HashSet, for the few choices of Kafka's assignors that depend on it.
+"""Order keys as Java walks a HashMap or HashSet, for the few choices of Kafka's assignors that depend on it.
 
 Given      keys with their 32-bit hash codes, in the order of insertion, and the table's first size
 Returns    the keys, or their positions, in Java's iteration order
@@ -34,7 +34,7 @@ _POWERS_OF_31 = [pow(31, exponent, 1 << 32) for exponent in range(256)]
 
 
 def string_hash(text: str) -> int:
-    """java.lang.String.hashCode, unsigned: 31 * h + unit over the UTF-16 units."""
+    """Compute java.lang.String.hashCode, unsigned: 31 * h + unit over the UTF-16 units."""
     if text.isascii():
         units: Iterable[int] = text.encode()
     else:
@@ -44,7 +44,9 @@ def string_hash(text: str) -> int:
 
 
 def string_hashes(texts: Sequence[str]) -> list[int]:
-    """The same for many strings, remembered: a Java String keeps its hash code too, and members outlive a rebalance."""
+    """Return the hashes of many strings, remembered: a Java String keeps its hash code too, and members outlive a
+    rebalance.
+    """
     try:
         return [_hashes[text] for text in texts]
     except KeyError:
@@ -90,12 +92,12 @@ def _string_hashes(texts: Sequence[str]) -> list[int]:
 
 
 def topic_partition_hash(topic_hash: int, partition: int) -> int:
-    """org.apache.kafka.common.TopicPartition.hashCode, unsigned."""
+    """Compute org.apache.kafka.common.TopicPartition.hashCode, unsigned."""
     return (961 + 31 * partition + topic_hash) & MASK
 
 
 def uuid_hash(most_significant: int, least_significant: int) -> int:
-    """org.apache.kafka.common.Uuid.hashCode, unsigned."""
+    """Compute org.apache.kafka.common.Uuid.hashCode, unsigned."""
     mixed = most_significant ^ least_significant
     return (mixed >> 32 ^ mixed) & MASK
 
@@ -105,17 +107,19 @@ def integer_hash(value: int) -> int:
 
 
 def power_of_two_above(size: int) -> int:
-    """The table of `new HashMap(size)` and `new HashSet(size)`."""
+    """Return the table size of `new HashMap(size)` and `new HashSet(size)`."""
     return 1 << (size - 1).bit_length() if size > 1 else 1
 
 
 def capacity_for(size: int) -> int:
-    """The table of `new HashMap(map of this size)`, and of Kafka's idiom `new HashMap((int) (size / 0.75f + 1))`."""
+    """Return the table size of `new HashMap(map of this size)`, and of Kafka's `new HashMap((int) (size / 0.75f +
+    1))`.
+    """
     return power_of_two_above(size * 4 // 3 + 1)
 
 
 def capacity_of_set_copy(size: int) -> int:
-    """The table of `new HashSet(collection of this size)`."""
+    """Return the table size of `new HashSet(collection of this size)`."""
     return max(capacity_for(size), DEFAULT_CAPACITY)
 
 
@@ -127,7 +131,7 @@ class OrderNotReproducible(AssignorError):
 
 
 class HashTable(Generic[Key]):
-    """A HashSet, or the keys of a HashMap, key by key: put, computeIfAbsent and remove."""
+    """Model a HashSet, or the keys of a HashMap, key by key: put, computeIfAbsent and remove."""
 
     def __init__(
         self,
@@ -152,7 +156,7 @@ class HashTable(Generic[Key]):
             yield from [node.key for node in chain_of(self.buckets[bucket])]
 
     def put(self, key: Key) -> None:
-        """Also putIfAbsent and HashSet.add: a new key goes to the tail, and the table grows afterwards."""
+        """Put a key, as putIfAbsent and HashSet.add do: a new key goes to the tail, and the table grows afterwards."""
         if key in self.keys:
             return
         self._insert(key, at_head=False)
@@ -160,7 +164,9 @@ class HashTable(Generic[Key]):
             self._double()
 
     def compute_if_absent(self, key: Key) -> None:
-        """Also compute and merge: a new key goes to the head, and the table grows before, even for a key it has."""
+        """Add a key, as compute and merge do: a new key goes to the head, and the table grows before, even for a known
+        key.
+        """
         if len(self.keys) > self.capacity * 3 // 4:
             self._double()
         if key not in self.keys:
@@ -225,7 +231,7 @@ def chain_of(nodes: list[Node[Key]] | TreeBin[Key]) -> list[Node[Key]]:
 def put_order(
     hashes: Sequence[int], capacity: int = DEFAULT_CAPACITY, sort_key: Callable[[int], Any] | None = None
 ) -> list[int]:
-    """Positions of the keys in iteration order, the keys being distinct and put one after the other.
+    """Return positions of the keys in iteration order, the keys being distinct and put one after the other.
 
     `sort_key` says how the key at a position compares; it is asked only when colliding keys form a tree.
     """

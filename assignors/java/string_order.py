@@ -1,4 +1,4 @@
-"""The order of java.lang.String, which is by UTF-16 unit."""
+"""Order texts as java.lang.String does, which is by UTF-16 unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A HashMap bucket that has become a red-black tree: only colliding keys ever get here, so this is rarely run.
+"""Model a HashMap bucket that has become a red-black tree, which only colliding keys ever cause.
 
 Given      nodes of one bucket, in the order of their chain
 Keeps      `chain`, the order in which Java walks the bucket. The tree matters only because it decides that order:
@@ -43,7 +43,7 @@ class TreeBin(Generic[Key]):
         self._move_root_to_front()
 
     def _attach(self, node: Node[Key]) -> Node[Key] | None:
-        """Into the tree, ordered by hash and then by key; returns the parent that it was hung on."""
+        """Attach a node to the tree, ordered by hash and then by key, and return its parent."""
         parent, below, side = None, self.root, 0
         while below is not None:
             parent = below

@@ -3,9 +3,9 @@
 Three ways in: `rebalance-lab check package.module:Class`; AssignorContract, a pytest base class; churn_machine, a
 Hypothesis state machine. Needs the extra `testing`.
 
-properties/         every property by name (contract.py), and the promise under which it is held
-sampling/           what is tried: random groups, families of them, what happens to a group
-subject/            the assignor under test: where it comes from, asked under a time limit, its answer checked
+properties/         every property by name (properties/contract.py), and the promise under which it is held
+sampling/           the groups that are tried: random groups, families of them, events that change a group
+subject/            the assignor under test: loaded, asked under a time limit, its answer checked
 search/             find a broken property, make its group small, print the report card
 subprocess_oracle/  the same questions in another process, with another hash seed and in another order
 hypothesis_machine.py, pytest_contract.py, pytest_plugin.py   the ways in for tests
@@ -36,7 +36,7 @@ __all__ = ["AssignorContract", "churn", "churn_machine", "groups", "members", "t
 
 
 def __getattr__(name: str) -> Any:
-    """Imported when asked for: the command line needs neither pytest nor Hypothesis."""
+    """Import when asked for: the command line needs neither pytest nor Hypothesis."""
     if name in _HOMES:
         return getattr(import_module(f"rebalance_lab.assignors.testing.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Churn as a Hypothesis state machine: rules are what happens to a group, invariants what every rebalance must keep.
+"""Run churn as a Hypothesis state machine: its rules change a group, its invariants are what every rebalance must keep.
 
     TestMine = churn_machine(Mine).TestCase         # pytest collects it
 
@@ -47,7 +47,7 @@ def churn_machine(
     target = target_of(assignor, promises)
 
     class ChurnMachine(RuleBasedStateMachine):
-        """Members a to e, topics t and u. Every event is followed by rebalances until nothing is withheld."""
+        """Run members a to e and topics t and u. Every event is followed by rebalances until nothing is withheld."""
 
         def __init__(self) -> None:
             super().__init__()

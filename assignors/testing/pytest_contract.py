@@ -1,4 +1,4 @@
-"""The contract as a pytest base class: one test per property, all from one search.
+"""Run the contract as a pytest base class: one test per property, all from one search.
 
     class TestMine(AssignorContract):
         assignor = Mine                      # a class, an instance, or "package.module:Class"

@@ -1,7 +1,7 @@
-"""The pytest plugin: `pytest --assignor package.module:Class` runs the contract without a line of test code.
+"""Run the contract without test code: `pytest --assignor package.module:Class` is this plugin.
 
-Each property is an item of its own, so -k, -x and reports work as with any test. Beside that the plugin keeps the tests
-of one contract class on one xdist worker, because they share one search. It imports the kit only when it is needed.
+Each property is an item of its own, so -k, -x and reports work as with any test. The plugin also keeps the tests of one
+contract class on one xdist worker, because they share one search. It imports the kit only when it is needed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 
 class ContractFile(pytest.File):
-    """All properties of one assignor; the search runs when the first of them does."""
+    """Collect all properties of one assignor; the search runs when the first of them does."""
 
     def __init__(self, *, text: str, **known: Any) -> None:
         super().__init__(**known)

@@ -1,4 +1,4 @@
-"""The short language of tests and examples: real members, a real coordinator, and virtual time between them.
+"""Provide the short language of tests and examples: real members, a real coordinator, and virtual time between them.
 
     group = classic_group(topics={"orders": 4}, assignor="cooperative-sticky")
     group.join("A").settle().show()  # generation 1  A: orders-0 orders-1 orders-2 orders-3
@@ -41,7 +41,7 @@ __all__ = ["Client", "Conversation", "MixedConversation", "classic_group", "cons
 
 
 class Conversation(Stage[Member, Coordinator]):
-    """About a classic group."""
+    """Hold a conversation about a classic group."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Conversation(Stage[Member, Coordinator]):
         return self
 
     def at_rest(self) -> bool:
-        """Everybody has what the group's one generation gave it, and nothing is under way."""
+        """Tell whether all members have what the group's one generation gave them, and nothing is under way."""
         members = [client.member for client in self.live]
         return classic_at_rest(self.group, members) and not any_closes(members)
 
@@ -91,7 +91,7 @@ class Conversation(Stage[Member, Coordinator]):
 
 
 class MixedConversation(Stage[AnyMember, ConsumerCoordinator]):
-    """About a group that KIP-848 serves: consumers, classic members, and the way from one protocol to the other."""
+    """Hold a conversation about a group that KIP-848 serves: consumers, classic members, and conversions."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class MixedConversation(Stage[AnyMember, ConsumerCoordinator]):
         return self
 
     def at_rest(self) -> bool:
-        """Everybody has arrived at the group's target, and knows it."""
+        """Tell whether all members have arrived at the group's target, and know it."""
         members = [client.member for client in self.live]
         group = self.group
         if any_closes(members):
@@ -195,8 +195,9 @@ def consumer_group(
     latency_ms: int = 1,
     **settings: Any,
 ) -> MixedConversation:
-    """`assignor`: what members ask the coordinator for; without one it takes its first. `properties` are the broker's,
-    under Kafka's names; targets are computed at once unless they say otherwise."""
+    """Start a group of KIP-848; `assignor` is what members ask the coordinator for, its first without one. `properties`
+    are the broker's, under Kafka's names; targets are computed at once unless they say otherwise.
+    """
     broker = {"group.consumer.assignment.interval.ms": 0, **(properties or {})}
     classic = [classic_assignor] if isinstance(classic_assignor, str) else classic_assignor
     return MixedConversation(topics, classic, broker, latency_ms, {"group_remote_assignor": assignor, **settings})
@@ -233,7 +234,7 @@ def one_generation(members: Sequence[Member]) -> bool:
 
 
 def arrived(group: ConsumerGroup, member: AnyMember) -> bool:
-    """At the target epoch on both sides, with the same partitions."""
+    """Tell whether the member is at the target epoch on both sides, with the same partitions."""
     current = group.members[id_of(member)].current
     if not current.is_reconciled_to(group.assignment_epoch):
         return False

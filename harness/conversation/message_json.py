@@ -1,4 +1,4 @@
-"""Protocol messages as JSON, for sequence files: Kafka's field names in snake case, error names, bytes in base64.
+"""Convert protocol messages to JSON and back for sequence files: Kafka's names in snake case, bytes in base64.
 
 Given      a request class, its version and a decoded body, or a response and the version of its request
 Returns    the message, or ContractError with the path of the bad field; a body with every field that version has
@@ -54,7 +54,7 @@ def _to_json(value: Any, version: int) -> Any:
 
 
 def _null_as_text(value: Any, field: Field[Any], version: int) -> Any:
-    """Where a version has no way to write null, Kafka writes the empty string."""
+    """Write null as the empty string, as Kafka does where a version has no way to write null."""
     return "" if value is None and version < field.metadata.get("nullable_since", 0) else value
 
 
@@ -69,7 +69,7 @@ def wire_name(field: Field[Any], version: int) -> str:
 
 @cache
 def _known(kind: Hashable, version: int) -> dict[str, tuple[Field[Any], Any, bool]]:
-    """By its name in that version: a field, its type, and whether the version has it."""
+    """Return the fields by their names in that version: a field, its type, and whether the version has it."""
     assert isinstance(kind, type)
     hints = get_type_hints(kind)
     return {

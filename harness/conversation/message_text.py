@@ -1,4 +1,4 @@
-"""How a conversation tells what happened: one short line for a message, an answer or a callback."""
+"""Print what happened in a conversation: one short line for a message, an answer or a callback."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def request_shown(request: Request) -> str | None:
 
 
 def heartbeat_parts(request: ConsumerGroupHeartbeatRequest) -> list[str | None]:
-    """Only what it says; what is "as before" is left out. A timeout marks a heartbeat that repeats everything."""
+    """Print only what a heartbeat says; "as before" is left out. A timeout marks a heartbeat that repeats
+    everything.
+    """
     names, owned = request.subscribed_topic_names, request.topic_partitions
     return [
         "full" if request.rebalance_timeout_ms != UNCHANGED_TIMEOUT else None,

@@ -1,4 +1,4 @@
-"""A churn of the property kit through the real protocol: consumers that join, leave and fall silent, and a coordinator.
+"""Run a churn of the property kit through the real protocol: consumers that join, leave and fall silent.
 
 Given      a Subject of the kit (assignors/testing) and a group; then events, one at a time
 Does       apply(event), settle(): the group must come to rest, every partition with exactly one reader
@@ -7,7 +7,7 @@ Instances  one per process, for its life, as in a real consumer; of a server-sid
 Events     join and leave are processes that start and close. A crash is a silence: the session expires, the others
            rebalance, and before the next event the process is heard again, with what it remembers. A rack is left by
            a restart. A duplicate claim is written into the consumer's memory, since no consumer would make it
-Left out   what the drawn group owns at the start: here it owns what it was given
+Left out   what the drawn group owns at the start: here members own what the protocol gave them
 Start at   ProtocolChurn
 """
 
@@ -73,7 +73,7 @@ HOOKS = ("subscription_user_data", "assignment_user_data", "on_assignment", "rem
 
 
 class Watched:
-    """An instance of the subject as a process has it; its answers are checked before anybody acts on them."""
+    """Wrap an instance of the subject as a process has it; its answers are checked before a member acts on them."""
 
     def __init__(self, churn: ProtocolChurn, group: Group) -> None:
         self.churn = churn
@@ -270,7 +270,9 @@ class ProtocolChurn:
         return raised or self.failure is not None or self.asked > MOST_ASKED
 
     def waits_for_the_silent(self) -> bool:
-        """To the stage a static member that is away is no reason for unrest; its partitions have no reader, though."""
+        """Tell whether partitions wait for an absent static member: the stage is at rest then, but they have no
+        reader.
+        """
         group = self.stage.group
         return group is not None and any(id_of(client.member) in group.members for client in self.silent.values())
 

@@ -1,4 +1,4 @@
-"""`$a1.members[0].member_id`: how a step of a sequence refers to a field of an earlier answer.
+"""Resolve references such as `$a1.members[0].member_id`: a step of a sequence names a field of an earlier answer.
 
 Given      a body, and the answers so far by the names of their steps
 Returns    the body with every reference replaced (`$$` begins a text with one dollar), or ContractError with the path

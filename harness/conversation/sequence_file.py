@@ -1,4 +1,4 @@
-"""The sequence file: a timed list of requests as JSON, so that a recorded broker and a failing test are one format.
+"""Read a sequence file: a timed list of requests as JSON, one format for recorded brokers and failing tests.
 
 Given      decoded JSON, and the protocols that can be played
 Returns    a SequenceFile, or ContractError with the path of the first bad field
@@ -16,7 +16,7 @@ Start at   parse_sequence
 `$a1.members[0].member_id` is a field of an earlier answer (`$$` begins a text with one dollar). `member_ids` are the
 ids to hand out, in order, so that a recording of a broker and its random ids can be played; others are numbered. A
 topic may be `{"partitions": 6, "id": "<Kafka's base64 id>"}`. `answered` is what a broker answered (`rebalance-lab
-record`), for whoever wants to compare; it is not read here.
+record`), for comparisons; it is not read here.
 `appends` says what the log does from now on: "ok", "hold" (until "ok"; 5 s without it count as timed out), or the name
 of the error that every append gets. `coordinator` is "crash" (connections drop) or "move" (parked requests are
 answered); either way the next one is given what was durable. `transaction` is the marker that ends one: what that

@@ -1,4 +1,4 @@
-"""The sequence player: a timed list of requests in, what a coordinator answers out, in virtual time.
+"""Play a sequence, a timed list of requests, to a coordinator in virtual time, and collect what it answers.
 
 Given      a sequence (sequence_file.py has the format), decoded from JSON
 Returns    a Transcript: every answer and every group's states, with the time; to_json is what `play --json` prints
@@ -45,7 +45,7 @@ MAX_TIMERS = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One line of a transcript: a step as it was sent, an answer, or a group's new state."""
+    """Hold one line of a transcript: a step as it was sent, an answer, or a group's new state."""
 
     at_ms: int
     step: Step | None = None
@@ -92,7 +92,7 @@ def play_many(value: Mapping[str, Any]) -> list[Transcript | ContractError]:
 
 
 class Log:
-    """What the coordinator appends: durable at once, held back, or refused."""
+    """Keep what the coordinator appends: durable at once, held back, or refused."""
 
     def __init__(self) -> None:
         self.mode = "ok"
@@ -100,7 +100,7 @@ class Log:
         self.held: dict[int, Append] = {}
 
     def outcome(self, append: Append) -> Error | None:
-        """None while nobody knows. A log has one order: behind what is held, everything waits."""
+        """Return an append's outcome, None while it is unknown. A log has one order: appends behind a held one wait."""
         if self.mode == "hold" or (self.mode == "ok" and self.held):
             self.held[append.append_id] = append
             return None
@@ -192,7 +192,7 @@ class Player:
             self.fail_over(orderly=step.coordinator == "move")
 
     def release(self) -> None:
-        """Held records become durable in order; one that has timed out becomes so without anybody's notice."""
+        """Make held records durable in order; those that have timed out become durable without an answer."""
         while self.log.held:
             append_id = next(iter(self.log.held))
             self.log.durable += self.log.held.pop(append_id).records

@@ -1,4 +1,4 @@
-"""What every conversation has: processes with members in them, a coordinator, a network, and virtual time.
+"""Provide the common part of conversations: processes with members, a coordinator, a network, and virtual time.
 
 Time       moves only in run(), until() and settle(); events of one instant come in the order of their making
 Network    latency_ms each way. A broken connection loses what is on it, in both directions
@@ -67,7 +67,7 @@ Timers: TypeAlias = dict[TimerKey, object]
 
 
 class GroupMember(Protocol):
-    """What a driver asks of a member, whichever protocol it speaks."""
+    """Describe what a driver asks of a member, whichever protocol it speaks."""
 
     memory: Any
 
@@ -95,7 +95,7 @@ C = TypeVar("C", bound=GroupCoordinator)
 
 @dataclass(slots=True, eq=False)
 class Client(Generic[M]):
-    """One process: a member, its connection, and what its application does."""
+    """Hold one process: a member, its connection, and what its application does."""
 
     name: str
     member: M
@@ -139,7 +139,7 @@ class Stage(ABC, Generic[M, C]):
 
     @abstractmethod
     def at_rest(self) -> bool:
-        """Everybody has what the group gave it, and nothing is under way."""
+        """Tell whether all members have what the group gave them, and nothing is under way."""
 
     # Who is there
 
@@ -160,7 +160,7 @@ class Stage(ABC, Generic[M, C]):
         return self
 
     def crash(self, name: str) -> Self:
-        """The process is gone, and its connection with it; nobody is told."""
+        """Kill a process, and its connection with it; the coordinator hears nothing."""
         client = self.clients[name]
         client.alive = False
         client.connection += 1
@@ -176,7 +176,7 @@ class Stage(ABC, Generic[M, C]):
         return self
 
     def positions(self, client: Client[M]) -> dict[TopicPartition, int]:
-        """Everybody has consumed a little more each time it is asked."""
+        """Return positions as if every member had consumed one more record each time."""
         return {tp: offset + 1 for tp, offset in client.member.memory.positions.items()}
 
     def grow(self, topics: Mapping[str, int]) -> Self:
@@ -241,7 +241,7 @@ class Stage(ABC, Generic[M, C]):
         self.obey(self.coordinator.load(self.log, self.now_ms))
 
     def fail_over(self, *, down_ms: int = 1_000) -> Self:
-        """The coordinator's broker dies; another one takes over with what the log holds."""
+        """Stop the coordinator's broker; another one takes over with what the log holds."""
         self.coordinator = None
         self.coordinator_timers.clear()
         for client in self.live:
@@ -333,7 +333,7 @@ class Stage(ABC, Generic[M, C]):
                     pass
 
     def start_from(self, client: Client[M], committed: Offsets) -> None:
-        """auto.offset.reset=earliest."""
+        """Start from the committed offsets, or from the beginning (auto.offset.reset=earliest)."""
         if client.member.memory.in_poll:
             self.tell(client, Poll({tp: max(offset, 0) for tp, offset in committed.items()}))
 
@@ -353,7 +353,7 @@ class Stage(ABC, Generic[M, C]):
     # Looking
 
     def story(self, name: str) -> list[str]:
-        """What happened since it was last asked for."""
+        """Return what happened since it was last asked for."""
         client = self.clients[name]
         told, client.story = client.story, []
         return told

@@ -1,9 +1,9 @@
-"""A custom assignor that never answers ends its run, and not the user's day.
+"""End a run whose custom assignor never answers.
 
-Limit      Kafka gives a leader max.poll.interval.ms, five minutes, and nobody wants to wait as long twenty times. Who
-           has been stopped once is stopped sooner the next time
-How        a timer ticks in the middle of whatever runs: if the same call into the stranger's module has been seen often
-           enough, it is interrupted there. Only a main thread can be, and not one long operation in C
+Limit      Kafka gives a leader max.poll.interval.ms, five minutes, which is too long to wait in each of twenty runs. An
+           assignor that has been stopped once is stopped sooner the next time
+How        a timer ticks while the run goes on. If it has seen the same call into the custom module often enough, it
+           interrupts the call there. That works in a main thread only, and not in one long operation in C
 Start at   patience
 """
 
@@ -22,12 +22,16 @@ _stopped_before: set[str] = set()
 
 
 class NoAnswer(KeyboardInterrupt):
-    """Whoever catches what strangers raise lets a KeyboardInterrupt pass."""
+    """Interrupt an assignor that does not answer. Code that catches an assignor's errors lets a KeyboardInterrupt
+    pass.
+    """
 
 
 @contextmanager
 def patience(strategies: Iterable[Strategy]) -> Iterator[None]:
-    """While inside, no call into the custom ones among these takes longer than the limit: NoAnswer otherwise."""
+    """Limit each call into the custom ones among these strategies while the context is open; NoAnswer ends a longer
+    call.
+    """
     names = frozenset(one.assignor for one in strategies if one.is_custom)
     if not names:
         yield

@@ -1,8 +1,8 @@
-"""Strategies side by side on one scenario: the same seeds for all, medians with intervals, ranked by a cost function.
+"""Compare strategies on one scenario: the same seeds for all, medians with intervals, ranked by a cost function.
 
 Given      a scenario, strategies, seeds and weights
 Returns    a Comparison: every run's row, and from those the ranking; other weights rank the same runs anew
-Paired     differences are taken seed by seed before the median, so that what a seed does to everybody cancels out
+Paired     differences are taken seed by seed before the median, so that what a seed does to all strategies cancels out
 Not hidden a strategy that broke an invariant in any run has no rank and stands last, with the run that shows it
 Start at   compare, Comparison.ranking
 """
@@ -94,7 +94,7 @@ class Comparison:
 
     @cached_property
     def scores(self) -> dict[str, dict[int, float]]:
-        """Of the runs that got to their end."""
+        """Return the scores of the runs that got to their end."""
         return {
             strategy: {seed: score(one.costs, self.weights) for seed, one in samples.items() if one.costs is not None}
             for strategy, samples in self.by_strategy.items()
@@ -107,13 +107,13 @@ class Comparison:
 
     @cached_property
     def present(self) -> str | None:
-        """What the group runs now, if it is one of those compared."""
+        """Return the strategy that the group runs now, if it is one of those compared."""
         now = self.scenario.strategy and normal_strategy(self.scenario.strategy)
         return now if now in self.strategies else None
 
     @cached_property
     def reference(self) -> str | None:
-        """What differences are against: what runs now, else the best."""
+        """Return the strategy that differences are against: what runs now, else the best."""
         if self.present in self.sound:
             return self.present
         return min(self.sound, key=self.order, default=None)
@@ -165,7 +165,7 @@ class Comparison:
 
     @cached_property
     def typical_seed(self) -> int:
-        """The seed to look at: the one in which the strategies together are nearest to the middle of their ranks."""
+        """Return the seed to look at, in which the strategies together are nearest to the middle of their ranks."""
         distance = dict.fromkeys(self.seeds, 0)
         for scores in self.scores.values():
             ordered = sorted(scores, key=lambda seed: (scores[seed], seed))
@@ -174,7 +174,7 @@ class Comparison:
         return min(self.seeds, key=lambda seed: (distance[seed], seed))
 
     def to_json(self, *, measured: bool = True) -> dict[str, Any]:
-        """Everything, so that it can be ranked anew by whoever reads it (saved_runs.py)."""
+        """Return everything, so that a reader can rank it anew (saved_runs.py)."""
         from rebalance_lab.harness.scenario.writer import scenario_json
 
         return {
@@ -220,7 +220,7 @@ def compare(
 
 
 def usual_strategies(scenario: Scenario) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Which to compare where nobody says, and a word on why it is not the usual list."""
+    """Return the strategies to compare by default, and a word on why they are not the usual list."""
     now = scenario.strategy and normal_strategy(scenario.strategy)
     if any(getattr(event, "strategy", None) for event in scenario.timeline):
         # A migration leads from one strategy to another; begun elsewhere, members could not agree on an assignor.
@@ -235,12 +235,12 @@ def usual_strategies(scenario: Scenario) -> tuple[tuple[str, ...], tuple[str, ..
 
 
 def split_strategies(text: str) -> list[str]:
-    """At commas; at semicolons where a strategy is itself a list: `classic/range,cooperative-sticky;uniform`."""
+    """Split at commas; at semicolons where a strategy is itself a list: `classic/range,cooperative-sticky;uniform`."""
     return [one.strip() for one in text.split(";" if ";" in text else ",")]
 
 
 def checked_strategies(strategies: Sequence[str], path: str = "--strategies") -> tuple[str, ...]:
-    """In full, each once, and with an assignor that can be loaded: a typo should not cost twenty runs."""
+    """Return strategies in full, each once, after loading their assignors: a typo should not cost twenty runs."""
     found: list[str] = []
     for text in strategies:
         load_strategies(text, path)
@@ -252,7 +252,9 @@ def checked_strategies(strategies: Sequence[str], path: str = "--strategies") ->
 
 
 def check_migrations(scenario: Scenario) -> None:
-    """What the timeline leads to can be loaded as well. It is in order of time here, and may not be so in its file."""
+    """Check that the timeline's migrations can be loaded as well. It is in order of time here, and may not be so in its
+    file.
+    """
     for event in scenario.timeline:
         if isinstance(event, RollingRestart) and event.strategy is not None:
             try:

@@ -1,13 +1,13 @@
-"""What a rolling deploy of a group costs: the group that a sizing says, in the simulator.
+"""Compute what a rolling deploy of a sized group costs, in the simulator.
 
 Given      how many partitions and consumers, what comes in and what one consumer does, in any unit per second
-Returns    DeployCost for a strategy: standstill, what piles up meanwhile, what changes hands or is read twice
-Assumed    one consumer after the other, down for `downtime_ms` and the next GAP_MS after it is back; default settings;
-           a poll takes at most a second's work; of every figure the mean of a few runs. `assumed` says so to the
-           reader.
-Scaled     more than MOST_CONSUMERS, or more partitions each than MOST_PARTITIONS, are not run: a smaller group that is
-           as busy is, and its costs are carried on by what is known of them. Where each restart stops everybody (an
-           eager group), a partition's standstill grows with the number of restarts; where only some move, it stays.
+Returns    DeployCost for a strategy: standstill, records that pile up meanwhile, partitions that move, records read
+           twice
+Assumed    one consumer after the other, down for `downtime_ms` and the next GAP_MS after it is back. Default settings;
+           a poll takes at most a second's work; each figure is the mean of a few runs. `assumed` says so to users
+Scaled     a group beyond MOST_CONSUMERS, or beyond MOST_PARTITIONS for each consumer, is not run. A smaller group that
+           is as busy runs instead, and its costs are scaled up. Where each restart stops all members (an eager group),
+           a partition's standstill grows with the number of restarts; where only some partitions move, it stays
 Start at   deploy_cost
 """
 
@@ -74,7 +74,7 @@ def assumed(downtime_ms: int) -> str:
 
 
 def seconds_a_consumer(downtime_ms: int) -> float:
-    """How long a deploy takes, for each consumer of the group."""
+    """Return how long a deploy takes, for each consumer of the group."""
     return (downtime_ms + GAP_MS) / 1_000
 
 
@@ -122,8 +122,10 @@ def mean_row(scenario: Scenario, strategy: str) -> Row:
 
 
 def caught_up_s(group: SizedGroup, waiting: float, longest_s: float) -> float | None:
-    """All that waits, by what all have to spare; or the longest standstill, by what the fullest has, if that is later.
-    Both are bounds from below: what waits need not lie where there is most to spare."""
+    """Compute when the group has caught up: all waiting records by all spare capacity. If that is later, it is the
+    longest standstill by what the fullest consumer has to spare. Both are lower bounds: records need not wait where
+    there is most to spare.
+    """
     fullest = catch_up_seconds(group.demand, group.partitions, group.consumers, group.per_consumer, longest_s)
     spare = group.consumers * group.per_consumer - group.demand
     if fullest is None or spare <= 0:
@@ -132,8 +134,9 @@ def caught_up_s(group: SizedGroup, waiting: float, longest_s: float) -> float | 
 
 
 def stops_everybody(strategy: str, downtime_ms: int) -> bool:
-    """Whether a restart takes all partitions from all members: an eager group's does, unless it goes unnoticed because
-    the member is static and back before its session ends."""
+    """Tell whether a restart takes all partitions from all members. An eager group's does, unless it goes unnoticed
+    because the member is static and back before its session ends.
+    """
     strategies = parse_strategies(strategy)
     if strategies[0].protocol == "consumer":
         return False
@@ -143,7 +146,7 @@ def stops_everybody(strategy: str, downtime_ms: int) -> bool:
 
 
 def rolling_deploy(partitions: int, consumers: int, demand: float, rate: float, downtime_ms: int) -> Scenario:
-    """Nothing comes in until the group has formed: what waits then is the deploy's doing."""
+    """Make the scenario. No records come in until the group has formed: what waits then is the deploy's doing."""
     return Scenario(
         name="a rolling deploy",
         duration_ms=FORMING_MS + consumers * (downtime_ms + GAP_MS) + AFTER_MS,

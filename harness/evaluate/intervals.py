@@ -1,4 +1,4 @@
-"""Medians with intervals that assume nothing about how runs are distributed.
+"""Compute medians with intervals that assume nothing about how runs are distributed.
 
 A median lies between two order statistics with a probability that is a sum of binomials, whatever the distribution:
 sort n values, leave out the k lowest and the k highest, and the rest holds it with 1 - 2 P(Binomial(n, 1/2) <= k).
@@ -30,7 +30,7 @@ class Interval:
 
 @lru_cache
 def cut(runs: int, confidence: float = CONFIDENCE) -> tuple[int, float]:
-    """How many values to leave out at each end, and the confidence that the rest then has."""
+    """Return how many values to leave out at each end, and the confidence that the rest then has."""
     out, tail, ways = 0, 0, 1
     best = (0, 1 - 2 / 2**runs)
     while 2 * out < runs:
@@ -57,5 +57,5 @@ def median_interval(values: Sequence[float]) -> Interval:
 
 
 def confidence_of(runs: int) -> float:
-    """What an interval of so many runs is worth: 0.95 or a little more, less below six runs."""
+    """Return what an interval of so many runs is worth: 0.95 or a little more, less below six runs."""
     return round(max(0.0, cut(runs)[1]), 4)

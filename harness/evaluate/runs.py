@@ -1,9 +1,9 @@
-"""Many runs of one scenario, on all cores, and one flat row for each.
+"""Run a scenario many times on all cores, and return one flat row for each run.
 
 Given      a scenario, strategies and seeds: every strategy meets the same seeds, so that runs come in pairs
 Returns    a Sample for each pair, in that order however the work was spread
-Ends       a run that breaks an invariant or fails is a Sample that says so; Ctrl-C ends the workers, and a parent that
-           is killed is noticed by them
+Ends       a run that breaks an invariant or fails is a Sample that says so. Ctrl-C ends the workers; they also end when
+           their parent is killed
 Start at   run_all
 """
 
@@ -57,7 +57,7 @@ class Sample:
     the same each time."""
 
     def to_json(self, *, measured: bool = True) -> dict[str, Any]:
-        """A flat row. Without what is measured it is the same each time."""
+        """Return a flat row. Without what is measured it is the same each time."""
         row: dict[str, Any] = {"strategy": self.strategy, "seed": self.seed}
         if self.broken is not None:
             return {**row, "broken": self.broken, "broken_at_ms": self.broken_at_ms}
@@ -148,7 +148,7 @@ def spread(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[T]:
-    """`work` for each pair of a strategy and a seed; results in the order of the pairs."""
+    """Run `work` for each pair of a strategy and a seed; results are in the order of the pairs."""
     told = progress or (lambda done: None)
     workers = min(jobs or cores(), len(pairs))
     if workers <= 1:

@@ -1,4 +1,4 @@
-"""A comparison read back from its JSON: its runs are ranked by other weights, or drawn, without being run again."""
+"""Read a comparison back from its JSON, to rank its runs by other weights or to draw them without another run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_comparison(data: object) -> bool:
 
 
 def read_comparison(data: Any) -> Comparison:
-    """Only what was measured is read; the ranking is made anew."""
+    """Read only what was measured; the ranking is made anew."""
     value = expect_object(data, "comparison")
     scenario = described(value)
     samples = [read_run(run, at("runs", i)) for i, run in enumerate(expect_list(value["runs"], "runs"))]
@@ -46,7 +46,7 @@ def read_comparison(data: Any) -> Comparison:
 
 
 def described(value: Mapping[str, Any]) -> Scenario:
-    """What is wrong with it is told with its place in the whole document."""
+    """Read the scenario; an error names its place in the whole document."""
     try:
         return parse_scenario(value.get("description"))
     except ContractError as error:

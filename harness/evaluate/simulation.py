@@ -1,6 +1,6 @@
-"""A run: a scenario, a strategy and a seed give a trace.
+"""Simulate one run: a scenario, a strategy and a seed give a trace.
 
-Given      those three, and how far to go
+Given      those three, and when to stop
 Returns    Run: the facts, and what the run itself cost
 Start at   simulate
 """
@@ -39,7 +39,7 @@ BROKERS = 3
 
 
 def sessions_lost(scenario: Scenario, strategy: str, starts: int) -> float:
-    """What a deploy of the whole group would cost, for the part of it that this run has seen."""
+    """Return what a deploy of the whole group would cost, for the part of it that this run has seen."""
     group = group_of(scenario)
     restarts = starts - len(group.members)
     if restarts <= 0 or not group.members:
@@ -51,9 +51,10 @@ def sessions_lost(scenario: Scenario, strategy: str, starts: int) -> float:
 
 @contextmanager
 def without_garbage_collector() -> Iterator[None]:
-    """What a run makes it keeps, or drops without a cycle: looking for cycles would be a tenth of its time. Its world,
-    which is one large cycle, is to be gone by the end, while it still counts as young: then the next look takes it
-    away, instead of one of the rare looks at everything."""
+    """Turn off the garbage collector. A run keeps what it makes, or drops it without a cycle: looking for cycles would
+    be a tenth of its time. Its world, one large cycle, must be gone by the end, while it still counts as young. Then
+    the next young collection takes it away, instead of one of the rare full ones.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:

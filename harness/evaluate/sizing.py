@@ -1,6 +1,6 @@
-"""How many partitions and consumers a throughput needs, as the books teach it.
+"""Compute how many partitions and consumers a throughput needs, as the books teach it.
 
-Given      a target throughput and two measured rates: what one partition takes from producers, what one consumer does
+Given      a target throughput and two measured rates: records that one partition takes, records that one consumer does
 Returns    partitions, consumers, brokers, and the time to catch up after an outage: now and at a horizon
 Partitions target / min(a partition's rate, a consumer's rate), for the demand at the horizon and with headroom: they
            are chosen once, because adding some later sends keys to other partitions
@@ -54,7 +54,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """At one time: now, or at the horizon."""
+    """Hold the sizes for one time: now, or at the horizon."""
 
     demand: float
     with_headroom: float
@@ -122,7 +122,7 @@ def size(needs: Needs, rebalance_cost: RebalanceCost | None = None) -> Sizing:
 
 
 def rebalances_counted(needs: Needs, consumers: int) -> float:
-    """A day: whole ones, or else the part of one that takes longer than a day."""
+    """Return the rebalances that count in a day: whole ones, or the part of one that takes longer than a day."""
     takes_s = needs.rebalance_s_a_consumer * consumers
     if takes_s * needs.rebalances_per_day <= DAY_S:
         return needs.rebalances_per_day
@@ -173,7 +173,9 @@ def consumers_needed(demand: float, partitions: int, needs: Needs) -> float:
 def catch_up_seconds(
     demand: float, partitions: int, consumers: int, per_consumer: float, outage_s: float
 ) -> float | None:
-    """What came in during the outage, done by what the fullest consumer has to spare while records keep coming."""
+    """Return how long the outage's records take, by what the fullest consumer has to spare while records keep
+    coming.
+    """
     inflow = math.ceil(partitions / consumers) * demand / partitions
     spare = per_consumer - inflow
     return inflow * outage_s / spare if spare > per_consumer * 1e-9 else None
@@ -189,7 +191,7 @@ def lasts_years(needs: Needs, unit_rate: float) -> float | None:
 
 
 def notes(needs: Needs, sizing: Sizing) -> list[str]:
-    """What a reader should not overlook."""
+    """Return what a reader should not overlook."""
     found = []
     if sizing.horizon.partitions > sizing.partitions:
         found.append(
@@ -244,7 +246,7 @@ def time_text(seconds: float) -> str:
 
 
 def whole_up(number: float) -> int:
-    """Rounded up, except for the last bits of a float: 1000 * 1.1 / 100 is 11, not 12."""
+    """Round up, except for the last bits of a float: 1000 * 1.1 / 100 is 11, not 12."""
     if not math.isfinite(number):
         raise ValueError("that is beyond all numbers")
     return max(1, math.ceil(number * (1 - 1e-9)))

@@ -1,8 +1,8 @@
-"""How long real processes, brokers and networks take, which no simulator knows: measured once, kept as data.
+"""Hold how long real processes, brokers and networks take, which no simulator knows: measured once, kept as data.
 
 Kept       calibration.json beside this module: values, every sample, and where and how they were measured
            (`python -m tools.calibrate` measures)
-Never      fitted to a scenario: all of them are simulated with the same values
+Never      fitted to a scenario: all scenarios are simulated with the same values
 Start at   calibrated
 """
 

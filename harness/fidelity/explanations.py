@@ -1,4 +1,4 @@
-"""Why a live run may differ from a simulated one: named reasons, each with what it allows and no more.
+"""Explain why a live run may differ from a simulated one: named reasons, each with what it allows and no more.
 
 The simulator's members are Java's; the live ones are librdkafka's (2.x, as confluent-kafka brings it). Where the two
 differ by design, a difference is explained, within the bound that the reason itself sets.
@@ -45,7 +45,7 @@ class Case:
 
     @property
     def steps(self) -> int:
-        """How often a member is disturbed."""
+        """Return how often a member is disturbed."""
         members = len(self.scenario.members)
         return sum(members if isinstance(event, RollingRestart) else 1 for event in self.scenario.timeline)
 
@@ -58,7 +58,7 @@ class Reason:
 
 
 def commit_window(case: Case) -> bool:
-    """At most what comes in between two auto-commits, each time somebody is interrupted."""
+    """Allow what comes in between two auto-commits, at most, each time a member is interrupted."""
     interval_s = case.scenario.client.get("auto.commit.interval.ms", 5_000) / 1_000
     rate = sum(max(value for _, value in topic.rate.steps) for topic in case.scenario.topics)
     interrupted = case.has(Crash, Pause, Restart, RollingRestart)
@@ -73,13 +73,13 @@ def batches_after_standstills(scenario: Scenario) -> int:
 
 
 def notices_its_session_is_over(case: Case) -> bool:
-    """It spares at most what Java's application still works on."""
+    """Allow for fewer records read twice, at most those that Java's application still works on."""
     spared = batches_after_standstills(case.scenario)
     return case.measure == "read_twice" and case.low - spared <= case.live < case.low
 
 
 def fetches_before_it_hears(case: Case) -> bool:
-    """In eight live runs four had such a batch, or a part of one."""
+    """Allow one more batch after a standstill. In eight live runs four had such a batch, or a part of one."""
     worked_on = batches_after_standstills(case.scenario)
     return case.measure == "read_twice" and not case.is_classic and case.high < case.live <= case.high + worked_on
 
@@ -124,7 +124,7 @@ def the_broker_matches(case: Case) -> bool:
 
 
 def nobody_waits_for_the_commit(case: Case) -> bool:
-    """Nor is anybody put out for having waited too long."""
+    """Allow lower costs, because no member waits for the commit or is put out for having waited too long."""
     told = case.measure in ("rebalances", "moved", "unowned_s", "settle_mean_s", "read_twice")
     return case.is_classic and case.has(DeleteTopic) and told and case.live < case.low
 

@@ -1,4 +1,4 @@
-"""Simulation and live run side by side: the proof, scenario by scenario, that what the lab predicts is what happens.
+"""Compare simulation and live run, scenario by scenario, to prove that what the lab predicts is what happens.
 
 Given      scenarios, strategies, a cluster; the simulator's constants are calibrated, the same for all (calibration.py)
 Returns    for each pair: measures with simulated median and range over seeds, the live value, their ratio, and in words
@@ -103,7 +103,7 @@ def fidelity(
 async def live_runs(
     asked: Sequence[tuple[Scenario, str]], cluster: Cluster, at_once: int, progress: Callable[[int], None] | None
 ) -> list[LiveRun]:
-    """A few at a time: more would wait for processors, and no longer for Kafka."""
+    """Run a few at a time: more would wait for processors, and no longer for Kafka."""
     gate, done = asyncio.Semaphore(at_once), 0
 
     async def one(scenario: Scenario, strategy: str) -> LiveRun:
@@ -128,7 +128,9 @@ def simulated_rows(scenario: Scenario, strategy: str, seeds: int) -> list[Row]:
 
 
 def later(scenario: Scenario, by_ms: int) -> Scenario:
-    """Nothing ties the timeline to the members' heartbeats and commits: every seed has it begin at another moment."""
+    """Move the timeline, which is not tied to the members' heartbeats and commits: every seed has it begin at another
+    moment.
+    """
     timeline = tuple(replace(event, at_ms=event.at_ms + by_ms) for event in scenario.timeline)
     return replace(scenario, timeline=timeline, duration_ms=scenario.duration_ms + by_ms)
 

@@ -1,4 +1,4 @@
-"""A coordinator as its host sees it: what the host hands in, and what it may call.
+"""Describe a coordinator as its host sees it: what the host hands in, and what it may call.
 
 Hosts      the sequence player (harness/conversation), the simulator, and the served coordinator (harness/kafka/wire)
 Start at   CoordinatorMachine

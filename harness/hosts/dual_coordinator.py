@@ -1,8 +1,8 @@
-"""One coordinator for groups of both protocols: protocol_v2's, with protocol_v1's beside it for classic groups.
+"""Run one coordinator for groups of both protocols: protocol_v2's, with protocol_v1's beside it for classic groups.
 
 Given      settings of both, a source of member ids, topics
 Returns    protocol_v2's coordinator, which asks ClassicSide whenever a group is, or is to become, classic
-Why here   neither protocol imports the other; what they need of each other is handed in
+Why here   neither protocol's coordinator imports the other; each is handed what it needs of the other
 Start at   make_dual_coordinator
 """
 
@@ -48,7 +48,7 @@ def make_dual_coordinator(
     topics: Topics | None,
     assignors: Sequence[Assignor] | None = None,
 ) -> Coordinator:
-    """`assignors`: the broker's, best first; Kafka's own unless others are given."""
+    """Make the dual coordinator; `assignors` are the broker's, best first, and Kafka's own unless others are given."""
     v1 = {name: value for name, value in config.items() if name in v1_config.PROPERTIES}
     v2 = {name: value for name, value in config.items() if name in v2_config.PROPERTIES}
     topics = topics or {}
@@ -86,7 +86,7 @@ class Codec:
 
 
 class ClassicSide:
-    """Offer protocol_v1's coordinator as protocol_v2 asks for it (classic_members/classic_side.py)."""
+    """Offer protocol_v1's coordinator as ClassicGroups of protocol_v2's classic_side.py asks for it."""
 
     def __init__(self, coordinator: ClassicCoordinator) -> None:
         self.coordinator = coordinator

@@ -1,4 +1,4 @@
-"""The protocols that can be served, by name: which requests and settings each has, and how its coordinator is made.
+"""List the protocols that can be served by name: their requests and settings, and how to make their coordinator.
 
 classic    groups of the classic protocol alone
 consumer   KIP-848 groups, classic groups, and groups on their way between them

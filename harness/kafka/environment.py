@@ -1,4 +1,4 @@
-"""What this computer has, and what stays off without the rest: one line for each thing that is missing.
+"""Report what this computer has, and what stays off without the rest: one line for each thing that is missing.
 
 `python -m rebalance_lab.harness.kafka.environment` prints them; `make demo` and `make test` do so.
 """

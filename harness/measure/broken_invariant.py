@@ -1,4 +1,4 @@
-"""An invariant that does not hold, on its way to whoever watches the run."""
+"""Raise an invariant that does not hold to the code that watches the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The costs in words: what each is called, its unit, how a difference is said. For the tables, the page, the advice."""
+"""Describe the costs in words: name, unit, and how a difference is said. Tables, the page and the advice use them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CostWords:
 
 
 def number(value: float) -> str:
-    """Three figures that matter, thousands apart."""
+    """Print three significant figures, with thousands apart."""
     size = abs(value)
     digits = 0 if size >= 100 or value == int(value) else 1 if size >= 10 else 2
     return f"{value:,.{digits}f}"

@@ -1,4 +1,4 @@
-"""The cost function: what a run cost, as one number that users weight themselves.
+"""Weigh what a run cost into one number, with weights that users set themselves.
 
 Unit       1 is one partition standing still for one second; every weight says how many of those one unit of a cost is
 Default    DEFAULT below, with the reason for each; what is not named there weighs nothing
@@ -44,7 +44,7 @@ def default_weights() -> dict[str, float]:
 
 
 def parse_weights(text: str | None, path: str = "--weights") -> dict[str, float]:
-    """`unowned_s=1,moved=0.5` over the default."""
+    """Read weights such as `unowned_s=1,moved=0.5`, over the default."""
     weights = default_weights()
     seen: set[str] = set()
     for part in (text or "").split(","):
@@ -80,7 +80,7 @@ def checked_whole(weights: dict[str, float], path: str) -> dict[str, float]:
 
 
 def score(row: Row, weights: Weights) -> float:
-    """To a thousandth: sums of floats then read the same wherever they are made."""
+    """Compute the score to a thousandth: sums of floats then read the same wherever they are computed."""
     return round(math.fsum(weight * row[name] for name, weight in weights.items()), 3)
 
 

@@ -1,13 +1,13 @@
-"""What a run cost, as one flat row, read off its trace: simulated and live runs are measured by the same code.
+"""Compute what a run cost, as one flat row, from the facts of its trace.
 
-Counted    from the end of the group's start-up on (start_up.py); requests, and what was read twice, from the beginning
-Without    partition-seconds in which nobody read a partition that somebody wants (gaps.py); it stands still when its
-           owner is paused, cut off, or held up by one record or by a callback, until somebody else reads it
-Moves      a partition is read by another member than before; a needless revocation ends with the same process reading
-           it again
-Settling   from an event of the timeline after that until the last change of ownership or of the group's state or epoch,
-           or the end of the last standstill, before the next one, if everything is read then
-Lag        what waited, how long it was too much, and how unequal loads were: lag_curve.py
+Counted    from the end of the group's start-up on (start_up.py); requests, and records read twice, from the beginning
+Without    partition-seconds in which no process read a partition that a member wants (gaps.py). A partition stands
+           still while its owner is paused, cut off, or held up by one record or by a callback, until another process
+           reads it
+Moves      another member reads the partition than before; after a needless revocation the same process reads it again
+Settling   from an event of the timeline until the last change before the next event, if everything is read then. A
+           change is one of ownership, of the group's state or epoch, or the end of a standstill
+Lag        records that waited, how long they were too many, and how unequal loads were: lag_curve.py
 Start at   costs
 """
 
@@ -67,7 +67,7 @@ class Costs:
 
 @dataclass(slots=True)
 class Standstill:
-    """Of a process: paused, cut off, or held up by one record or a callback, or more than one of these."""
+    """Record why a process stands still: paused, cut off, held up by one record or a callback, or several of these."""
 
     reasons: set[str] = field(default_factory=set)
     until_ms: int = 0
@@ -80,7 +80,7 @@ class Standstill:
 
 @dataclass(slots=True)
 class Track:
-    """One partition's history, as far as it matters."""
+    """Keep one partition's history, as far as it matters."""
 
     readers: dict[str, int] = field(default_factory=dict)
     last: tuple[str, int] | None = None
@@ -111,7 +111,9 @@ class Meter:
         self.sessions_lost = 0.0
 
     def feed(self, fact: Fact) -> None:
-        """After the end everybody stops reading, which is no gap: only what was read twice and the sums still count."""
+        """Take in a fact. After the end all processes stop reading, which is no gap: only records read twice and sums
+        still count.
+        """
         if self.over and fact["fact"] == "stops":
             self.count_twice(fact)
         if self.over and fact["fact"] not in SUMS:
@@ -126,7 +128,7 @@ class Meter:
             self.begin()
 
     def begin(self) -> None:
-        """What was counted until now is the start-up's; it stands where the start-up never ends."""
+        """Begin to count: earlier costs are the start-up's, and count only where the start-up never ends."""
         for name in self.still:
             self.add_standstill(name)
         self.stalled_ms = self.moved = self.needless = 0
@@ -146,7 +148,7 @@ class Meter:
             self.tracks = {tp: track for tp, track in self.tracks.items() if tp[0] != fact["topic"]}
 
     def on_event(self, fact: Fact) -> None:
-        """What happens at one moment is one event, in however many lines it is written."""
+        """Count an event. All lines of one moment are one event."""
         self.lag.something_happens(self.now_ms)
         if not self.events or self.events[-1][0] != self.now_ms:
             self.event_over()
@@ -182,7 +184,7 @@ class Meter:
             del self.still[name]
 
     def on_callback(self, fact: Fact) -> None:
-        """Of what it reads on after the callback, nothing is processed in it."""
+        """Count a callback as standstill of the partitions that are read on afterwards: nothing is processed in it."""
         still = self.still.get(fact["member"])
         if still is not None and "ms" in fact:
             self.add_standstill(fact["member"])
@@ -190,7 +192,7 @@ class Meter:
         self.changed()
 
     def add_standstill(self, name: str) -> None:
-        """What it reads, or why it stands still, is about to change: the time until now counts for what was."""
+        """Count the time until now, before what a process reads, or why it stands still, changes."""
         still = self.still.get(name)
         if still is not None:
             end_ms = self.now_ms if still.reasons else min(self.now_ms, still.until_ms)
@@ -239,7 +241,7 @@ class Meter:
         self.changed()
 
     def hand_on(self, tp: TopicPartition, other: str, *, taken: bool) -> None:
-        """From one that reads it, to another or back from it."""
+        """Move a partition from one process that reads it to another, or back from it."""
         self.add_standstill(other)
         if taken:
             self.reading[other].discard(tp)
@@ -255,7 +257,7 @@ class Meter:
                     self.twice += track.done.add(start, end)
 
     def changed(self, at_ms: int | None = None) -> None:
-        """Just now, or already at `at_ms`."""
+        """Note a change just now, or at `at_ms`."""
         if self.events:
             began_ms, last_ms, _ = self.events[-1]
             self.events[-1] = (began_ms, max(last_ms, self.now_ms if at_ms is None else at_ms), False)

@@ -1,11 +1,11 @@
-"""Gaps: when nobody reads a partition that somebody wants.
+"""Find gaps: times in which no process reads a partition that a member wants.
 
 Given      the facts of a run, in order
-Returns    each gap as it closes, to whoever asked for them: costs.py adds them up, timelines.py draws them
+Returns    each gap as it closes, to its callers: costs.py adds gaps up, ownership.py draws them
 Counted    from the end of the group's start-up (start_up.py), to the partition's next owner, its deletion, the end
-           of all wishes for it, or of the run. Where the start-up never ends, or takes too long to be one, from the
-           partition's first owner, or since somebody wants it
-Wanted     as the trace says; everything, where it does not
+           of all subscriptions to it, or of the run. Where the start-up never ends, or takes too long to be one, from
+           the partition's first owner, or since a member wants it
+Wanted     the topics that the trace says members want; all topics, where it says nothing
 Start at   Gaps.feed
 """
 
@@ -86,21 +86,21 @@ class Gaps:
         return not any(self._wanted is None or tp[0] in self._wanted for tp in self._unread)
 
     def _begin(self) -> None:
-        """What has been missed until now was the start-up's."""
+        """Begin to count: gaps until now were the start-up's."""
         self._early.clear()
         self.open.clear()
         for tp in self._readers:
             self._count(tp)
 
     def _count_all(self) -> None:
-        """Also what has never been read, since somebody wants it."""
+        """Count all gaps, also of partitions that no process has read since a member wants them."""
         for tp in self._readers:
             if tp not in self._counted and self._wanted is not None and tp[0] in self._wanted:
                 self._counted.add(tp)
                 self.open[tp] = self._wanted[tp[0]]
 
     def finish(self, now_ms: int) -> None:
-        """What is still open is closed now."""
+        """Close the gaps that are still open."""
         self._now_ms = now_ms
         self._count_all()
         for tp in list(self.open):
@@ -129,7 +129,7 @@ class Gaps:
         self._look_at(tp)
 
     def _look_at(self, tp: TopicPartition) -> None:
-        """Whether anybody misses an owner there, now."""
+        """Check whether a member misses a reader of this partition now."""
         missed = tp in self._counted and tp in self._unread
         if missed and (self._wanted is None or tp[0] in self._wanted):
             self.open.setdefault(tp, self._now_ms)

@@ -1,13 +1,14 @@
-"""What must hold in every run, checked fact by fact as they happen.
+"""Check what must hold in every run, fact by fact as they happen.
 
-one owner        no partition is read by two processes, unless the coordinator has removed one that has not heard of it
-                 yet; when time has passed it has
-nothing skipped  who takes over starts no later than where somebody was: every record is processed
-no old records   nor before the last commit: what is read twice lies in the uncommitted window
-honest commits   nobody commits what it has not processed, and committed offsets do not go back, unless a static member
-                 that a rebalance passed over (Kafka keeps it, and gives its partitions away) comes back and reads on
+one owner        no two processes read one partition, unless the coordinator has removed one that has not heard of it
+                 yet; after some time it must have
+nothing skipped  a new reader starts no later than where an earlier reader was: every record is processed
+no old records   a new reader starts no earlier than the last commit: only uncommitted records are read twice
+honest commits   no process commits what it has not processed, and committed offsets do not go back. The exception is a
+                 static member that a rebalance passed over (Kafka keeps it, and gives its partitions away): it comes
+                 back and reads on
 convergence      when the faults are over and time has passed, everything subscribed to is read
-messages         what members and coordinators say to each other has rules of its own: tests/harness/rules
+messages         the messages of members and coordinators have rules of their own: tests/harness/rules
 
 Given      facts, also those that a trace does not keep
 Raises     Broken, with the facts up to there: the shortest prefix that shows it
@@ -100,7 +101,7 @@ class Checker:
                 ledger.by.pop(name, None)
 
     def lately(self) -> str:
-        """What may be behind it."""
+        """Return what may be behind it: the group's last conversions."""
         return f"; the group was {' and '.join(self.conversions[-2:])} before" if self.conversions else ""
 
     def on_stops(self, fact: Fact) -> None:

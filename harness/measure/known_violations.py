@@ -1,4 +1,4 @@
-"""Broken invariants that are Kafka's own doing: what its clients, assignors and brokers do in such a scenario, too.
+"""Name the broken invariants that are Kafka's own doing: its clients, assignors and brokers break them too.
 
 Given      the scenario, the strategy and what broke
 Returns    the reason in a line, or None; a reason says that it can be so, not that it is
@@ -30,7 +30,7 @@ CLOSE_MS = 30_000
 
 
 def kafkas_own(scenario: Scenario, strategy: str, found: Broken) -> str | None:
-    """Also under a strategy that the timeline migrates to."""
+    """Return the reason why Kafka breaks it too, also under a strategy that the timeline migrates to."""
     for reason, text in REASONS.items():
         if any(reason(scenario, one, found) for one in deployed(scenario, strategy)):
             return text
@@ -38,7 +38,7 @@ def kafkas_own(scenario: Scenario, strategy: str, found: Broken) -> str | None:
 
 
 def deployed(scenario: Scenario, strategy: str) -> list[str]:
-    """That one, and those that the timeline migrates to."""
+    """Return that strategy, and those that the timeline migrates to."""
     later = [one.strategy for one in scenario.timeline if isinstance(one, RollingRestart) and one.strategy is not None]
     return [strategy, *later]
 
@@ -57,7 +57,9 @@ def takes_commits_back(scenario: Scenario, strategy: str, found: Broken) -> bool
 
 
 def gives_twice(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    """Such groups, put to Java's two classes, have the same answers (tests/conformance/test_against_java.py)."""
+    """Tell whether a sticky assignor gives a partition twice: Java's two classes do so with such groups
+    (tests/conformance/test_against_java.py).
+    """
     change = any(isinstance(one, Resubscribe) for one in scenario.timeline)
     differ = change or len({(one.topics, one.pattern) for one in scenario.members}) > 1
     grows = any(isinstance(one, AddPartitions | CreateTopic) for one in scenario.timeline)
@@ -76,24 +78,28 @@ def claims_what_is_gone(scenario: Scenario, strategy: str, found: Broken) -> boo
 
 
 def rebalances_for_ever(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    """AbstractStickyAssignor's general path with ConsumerCoordinator's check of the assignment: the member rejoins at
-    once, and is given it again."""
+    """Tell whether a member rejoins for ever. AbstractStickyAssignor's general path gives it what ConsumerCoordinator's
+    check of the assignment refuses; it rejoins at once, and is given it again.
+    """
     changes = any(isinstance(one, Resubscribe) for one in scenario.timeline)
     return found.invariant == "convergence" and strategy.startswith("classic/sticky") and changes
 
 
 def never_gave_it_up(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    """Only who revokes asks for the second round of a cooperative rebalance, and a static member that comes back to a
-    stable group is given what is stored for it, without a rebalance. Seen with Java's consumers on a real broker
-    (tests/harness/kafka/live/test_slow_applications.py)."""
+    """Tell whether a static member came back between the two rounds of a cooperative rebalance. Only a member that
+    revokes asks for the second round, and one that comes back to a stable group is given what is stored for it, without
+    a rebalance. Seen with Java's consumers on a real broker (tests/harness/kafka/live/test_slow_applications.py).
+    """
     comes_back = any(isinstance(one, Restart | RollingRestart | Start) for one in scenario.timeline)
     keeps_places = is_cooperative(strategy) and is_static(scenario, strategy)
     return found.invariant == "convergence" and keeps_places and comes_back
 
 
 def passes_over(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    """From how the broker keeps static members (answers compared with a real one) and the assignor takes their claims
-    (compared with Java's); the whole was not seen with Java's consumers."""
+    """Tell whether a rebalance passed over a static member. This follows from how the broker keeps static members
+    (answers compared with a real one) and how the assignor takes their claims (compared with Java's). The whole was not
+    seen with Java's consumers.
+    """
     slow = any(isinstance(one, Slow | Pause | Isolate | DeleteTopic) for one in scenario.timeline)
     misses_it = slow or bool(scenario.poison) or scenario.network.loss > 0
     keeps_places = is_cooperative(strategy) and is_static(scenario, strategy)
@@ -119,7 +125,7 @@ def is_static(scenario: Scenario, strategy: str) -> bool:
 
 
 def stays_unseen(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    """ConsumerCoordinator.onLeaderElected: it looks only for what changes from then on."""
+    """Tell whether a change stays unseen: ConsumerCoordinator.onLeaderElected looks only for changes from then on."""
     changes = AddPartitions | CreateTopic | DeleteTopic | Resubscribe
     returns = strategy.startswith("classic") and is_static(scenario, strategy)
     return found.invariant == "convergence" and returns and any(isinstance(one, changes) for one in scenario.timeline)

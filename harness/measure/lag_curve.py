@@ -1,11 +1,10 @@
-"""The lag curve: how much waits to be processed, for how long that is too much, and how unequal the members' loads are.
+"""Compute the lag curve: how many records wait, for how long they are too many, and how unequal the members' loads are.
 
-Points     are where the curve bends; from one to the next what waits changes evenly, and after the last one it stays
-           as it is
-Waits      what is written and not processed; and again what a reader is to process again, once it begins with that
+Points     are where the curve bends; from one to the next the lag changes evenly, and after the last one it stays
+Waits      records that are written and not processed; also those that a reader is to process again, once it begins
 Behind     more than one second's worth of records waits
-Start-up   what waits when it is over is not counted as long as it becomes less and nothing happens: it is being worked
-           off. What stays as it is, or rises, counts
+Start-up   records that wait when it is over do not count as long as they become fewer and nothing happens. A lag that
+           stays or rises counts
 Start at   LagCurve.add, finish
 """
 
@@ -52,8 +51,9 @@ class LagCurve:
         self._points.append(point)
 
     def something_happens(self, now_ms: int) -> None:
-        """Or the run ends: what is left counts from now on. What had not become less for longer than it had before
-        that is not being worked off any more, and counts all along."""
+        """Count what is left from now on, because an event happens or the run ends. A lag that stopped falling, for
+        longer than it had fallen before, is not being worked off any more, and counts all along.
+        """
         if self._works_off and self._worked_off:
             lowest_ms = self._points[self._worked_off]["t"]
             if now_ms - lowest_ms < lowest_ms - self._points[0]["t"]:
@@ -78,7 +78,7 @@ class LagCurve:
 
 
 def times_behind(points: Sequence[Fact], lasts_ms: Sequence[int]) -> list[int]:
-    """Each at a stretch."""
+    """Return the times behind, each at a stretch."""
     too_many = [point["records"] - max(point["rate"], 1) for point in points]
     stretches_ms = [0]
     for before, after, ms in zip(too_many, [*too_many[1:], *too_many[-1:]], lasts_ms, strict=True):
@@ -91,8 +91,9 @@ def times_behind(points: Sequence[Fact], lasts_ms: Sequence[int]) -> list[int]:
 
 
 def most_of_the_time(waiting: Sequence[int], lasts_ms: Sequence[int]) -> int:
-    """No more than this in 99 % of the time. Looked for from the top down: between its two ends a stretch adds evenly
-    to the time in which more waits, and all of it at once if it has but one."""
+    """Return the lag that is not exceeded in 99 % of the time. The search goes from the top down: between its two ends
+    a stretch adds evenly to the time above a level, and all of it at once if both ends are equal.
+    """
     left_ms, level = sum(lasts_ms) / 100, 0.0
     # At which level, what is added at once, and how much more is added with each record below it.
     steps: list[tuple[int, float, float]] = []
@@ -115,7 +116,7 @@ def most_of_the_time(waiting: Sequence[int], lasts_ms: Sequence[int]) -> int:
 
 
 def mean(lasting: Sequence[tuple[int, int]]) -> float:
-    """Of thousandths, and how long each lasts."""
+    """Return the mean of thousandths, each with how long it lasts."""
     lasts_ms = sum(ms for _, ms in lasting)
     return round(sum(milli * ms for milli, ms in lasting) / 1_000 / lasts_ms, 3) if lasts_ms else 0.0
 

@@ -1,8 +1,8 @@
-"""A trace as intervals: who read what from when to when, who stood still, which partitions nobody read.
+"""Turn a trace into intervals: which process read which partition, which stood still, which partitions had no reader.
 
 Given      the facts of a run
 Returns    Timelines: what a chart draws, and what `at` answers about one moment
-Gaps       as costs.py counts them (sim/gaps.py)
+Gaps       as costs.py counts them (gaps.py)
 Start at   timelines, Timelines.owners_at
 """
 
@@ -25,7 +25,7 @@ GOES_ON = ("resumed", "connected")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """Partitions `first` to `last` of a topic, read by a member, or by nobody where it is None."""
+    """Cover partitions `first` to `last` of a topic, read by a member, or by no member where it is None."""
 
     start_ms: int
     end_ms: int
@@ -71,7 +71,7 @@ class Timelines:
     lags: list[tuple[int, int]] = field(default_factory=list)
 
     def owners_at(self, now_ms: int) -> dict[str, dict[str, list[int]]]:
-        """Of those who run then; at the very end that is what was still read."""
+        """Return the owners among the processes that run then; at the very end, what was still read."""
         running = [one for one in self.members if self.what_at(one, now_ms)]
         found: dict[str, list[TopicPartition]] = {member: [] for member in running}
         for span in self.at(self.reads, now_ms):
@@ -168,7 +168,7 @@ class Reader:
         self.held_up[member] = (self.now_ms, self.now_ms + for_ms, what)
 
     def is_through(self, member: str) -> None:
-        """With the record or the callback that held it up, or is no more."""
+        """Note that a member is through with the record or callback that held it up, or is gone."""
         start_ms, end_ms, what = self.held_up.pop(member, (0, 0, ""))
         if end_ms:
             self.lines.states.append(State(start_ms, min(end_ms, self.now_ms), member, what))
@@ -208,7 +208,7 @@ def merged(pieces: Iterable[tuple[int, int, str, int, str]]) -> list[Span]:
 
 
 def in_words(fact: Fact) -> str:
-    """What people want to read in a list of events; empty for the rest."""
+    """Describe a fact as users want to read it in a list of events; empty for all other facts."""
     match fact["fact"]:
         case "event":
             return event_in_words(fact)

@@ -1,4 +1,4 @@
-"""Which records of one partition have been read, as ranges; who reads at the same time may stop in any order."""
+"""Record which records of one partition have been read, as ranges; concurrent readers may stop in any order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class ReadRanges:
         """They neither overlap nor touch."""
 
     def add(self, start: int, end: int) -> int:
-        """From `start` until before `end`. How many of these had been read before."""
+        """Add records from `start` until before `end`, and return how many of these had been read before."""
         again, apart, low, high = 0, [], start, end
         for first, last in self._ranges:
             again += max(0, min(last, end) - max(first, start))

@@ -1,13 +1,13 @@
-"""The start-up of a group: what it takes to get going is no cost of what happens to it later.
+"""Find the end of a group's start-up, because what it takes to get going is no cost of later events.
 
-Over       once the group has come to rest: it is stable, everybody who was started has been called with an assignment,
-           and everything that somebody wants is read. Or as soon as something happens to it: an event, or a record
-           that holds somebody up
-Not yet    somebody is started who has not been there before, and nothing has happened: a KIP-848 group is at rest with
-           its first member, long before the others are up. Nor between the two rounds of a cooperative rebalance, in
-           which a stable group gives up what it hands on in the next
-No event   is what the scenario begins with, at 0 or before anybody is started; nor an autoscaler that is switched on
-In vain    after five minutes: then all of it counts, so that nobody gains by never getting going
+Over       once the group has come to rest: it is stable, every started process has been called with an assignment, and
+           every partition that a member wants is read. Or as soon as something happens to it: an event, or a record
+           that holds a process up
+Not yet    while new processes start and nothing has happened: a KIP-848 group is at rest with its first member, long
+           before the others are up. Nor between the two rounds of a cooperative rebalance: in the first a stable group
+           gives up the partitions that it assigns in the second
+No event   what the scenario begins with, at 0 or before any process is started; an autoscaler that is switched on
+In vain    a start-up that lasts five minutes counts in full, so that no strategy gains by never getting going
 Start at   StartUp.feed
 """
 

@@ -1,25 +1,25 @@
-"""A trace: an append-only list of facts, in order of time; JSON lines on disk. Live runs write the same.
+"""Collect a trace: an append-only list of facts in order of time, kept as JSON lines. Live runs write the same.
 
-run          what this is a trace of: scenario, strategy, seed
-event        something of the timeline happens
+run          the run that this trace is of: scenario, strategy, seed
+event        an event of the timeline happens
 process      a member's process: started, closing, closed, killed, paused, resumed, cut off, connected, stalled, failed
-group        what the coordinator says the group is now, in which generation or epoch, and why
+group        the group's state as the coordinator says it, with generation or epoch, and the reason
 callback     onPartitionsRevoked, -Lost, -Assigned, when it begins, and how long it takes
 reads        from now on this process reads these partitions, from these offsets on; `removed` where the coordinator no
              longer counts it
 stops        it no longer does; the offsets it had reached
 committed    a process hears that its offsets were committed (those of the auto-commit's interval are left out)
 durable      not kept: offsets were made durable
-asks         not kept, and only if asked for: a request comes to the coordinator's broker
-answers      likewise: it answers one
+asks         not kept, and only if a caller wants messages: a request comes to the coordinator's broker
+answers      likewise: the broker answers a request
 timer        likewise: a timer of the coordinator goes off
 removed      the coordinator no longer counts this process, which may not have heard of it
 topic        how many partitions a topic has now
-wanted       the topics that somebody subscribes to from now on
+wanted       the topics that some member subscribes to from now on
 coordinator  down, up
 lag          records that are written and not processed yet (or are to be again), and how unequal the members' loads are
-end          what is not read although somebody subscribes to it, and whether there was time for it to be
-fetch sessions  after the end: how many brokers are predicted to have lost for lack of slots
+end          partitions that are not read although a member subscribes to them, and whether there was time for it
+fetch sessions  after the end: how many sessions brokers are predicted to have lost for lack of slots
 requests     after the end: how many of each kind the coordinator was sent, and their bytes
 
 Start at   Trace.tell
@@ -56,7 +56,7 @@ class Trace:
         return self._watch is not None
 
     def whisper(self, now_ms: int, fact: str, **more: Any) -> None:
-        """For the watcher only: too frequent to be kept."""
+        """Show a fact to the watcher only: it is too frequent to be kept."""
         if self._watch is not None:
             self._watch({"t": now_ms, "fact": fact, **more})
 
@@ -81,7 +81,7 @@ def flat(partitions: Mapping[str, Iterable[int]]) -> Iterator[TopicPartition]:
 
 
 def lines(facts: Iterable[Fact]) -> Iterator[str]:
-    """As they are written to a file: the same facts, the same bytes."""
+    """Return facts as they are written to a file: the same facts give the same bytes."""
     for fact in facts:
         yield json.dumps(fact, ensure_ascii=False, separators=(",", ":"))
 

@@ -1,4 +1,4 @@
-"""How an application consumes, beyond what its member machine is configured with.
+"""Describe how an application consumes, beyond the settings of its member machine.
 
 Given      a client's settings under their Kafka names
 Start at   Application.from_settings
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """How one consumes: batches, deadlines, commits."""
+    """Describe how an application consumes: batches, deadlines, commits."""
 
     max_poll_records: int = 500
     max_poll_interval_ms: int = 300_000

@@ -1,8 +1,8 @@
-"""Whether a scenario can happen: who and what its parts name is there, and there in time.
+"""Check that a scenario can happen: every member and topic that it names exists, and in time.
 
 Given      a Scenario whose parts are each well-formed, and where they stand in the file
 Returns    nothing; ContractError for the first thing that cannot be
-Not here   what is only pointless, such as stopping a member that is down: in a long random timeline that happens
+Not here   events that have no effect, such as stopping a member that is down; a long random timeline has some
 Start at   check_scenario
 """
 
@@ -50,7 +50,7 @@ class EventPaths(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paths:
-    """Where things stand in a file, so that a complaint names what somebody wrote."""
+    """Find where things stand in a file, so that an error names the place that the user wrote."""
 
     whole: str = ""
     members: Mapping[str, str] = field(default_factory=dict)
@@ -106,7 +106,7 @@ def told(name: str) -> str:
 
 
 def check_timeouts(scenario: Scenario, member: MemberSpec, member_path: str) -> None:
-    """Both are a classic member's: what a client refuses when it is made, and what a broker refuses when it joins."""
+    """Check a classic member's timeouts: a client refuses some when it is made, and a broker others when it joins."""
     settings = {**scenario.client, **member.client}
     defaults = MemberConfig()
     session = settings.get(SESSION, defaults.session_timeout_ms)
@@ -162,7 +162,7 @@ def check_poison(scenario: Scenario) -> None:
 
 
 class Walk:
-    """Through the timeline in order of time: which members have started by then, which topics there are."""
+    """Go through the timeline in order of time: which members have started by then, which topics exist."""
 
     def __init__(self, scenario: Scenario, ever: Iterable[str], partitions: int) -> None:
         self.named = {member.name for member in scenario.members}
@@ -200,7 +200,9 @@ class Walk:
         self.scaled(event.template, event.most, path, "most")
 
     def scaled(self, template: str, to: int, path: str, key: str) -> None:
-        """Which of them run is for the run to say; from here on the timeline may name all that could."""
+        """Note the members that a scaling may start: from here on the timeline may name them, and the run decides which
+        run.
+        """
         self.exists(template, at(path, "members"))
         if self.instance_ids.get(template):
             raise ContractError(

@@ -1,6 +1,6 @@
-"""How long brokers and clients take for what they do: what a scenario does not say.
+"""Hold how long brokers and clients take for what they do, which no scenario says.
 
-The simulator uses the defaults, live runs the same; harness/fidelity/calibration.py measures them on a real machine.
+The simulator and live runs use the same defaults. harness/fidelity/calibration.py has those of a real machine.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Text to plain data: YAML or JSON, without what makes a file mean something else than it says, or never end.
+"""Decode YAML or JSON to plain data, and refuse files that are ambiguous, too deep or without end.
 
 Given      bytes from a file or standard input
 Returns    dicts, lists, strings and numbers; ContractError with one line otherwise
-Numbers    as people mean them, where YAML 1.1 has surprises: 1e6 is a number, 010 (its octal 8) and 1:30 (its 90) are
-           text, dates are text, and keys are always text
+Numbers    1e6 is a number; 010 (octal 8 in YAML 1.1), 1:30 (its 90) and dates are text; keys are always text
 Refused    a key that stands twice, more than MAX_BYTES, nesting beyond MAX_DEPTH, aliases that unfold to more than
            MAX_NODES (the billion-laugh trick) or contain themselves, tags, several documents, whole numbers of more
            than MAX_DIGITS digits
@@ -57,7 +56,7 @@ class PlainLoader(Loader):  # type: ignore[misc]
     }
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """PyYAML's constructors trust a tag: `!!bool "abc"` is a KeyError there."""
+        """Check a tag before PyYAML's constructors trust it: `!!bool "abc"` is a KeyError there."""
         try:
             return super().construct_object(node, deep=deep)
         except (yaml.YAMLError, ContractError):
@@ -105,7 +104,7 @@ def decode_document(data: bytes | str) -> Any:
 
 
 def refuse_unwritable(value: object, path: str) -> None:
-    """Nothing with half a surrogate pair in it can be written anywhere, nor can a number without end."""
+    """Refuse half a surrogate pair, which cannot be written anywhere, and a number without end."""
     if isinstance(value, str):
         try:
             value.encode()
@@ -159,7 +158,7 @@ def as_text(data: bytes | str) -> str:
 
 
 def refuse_bombs(text: str) -> None:
-    """One pass over the parser's events, which neither recurse nor unfold: how deep, and how much in the end."""
+    """Count depth and unfolded size in one pass over the parser's events, which neither recurse nor unfold."""
     open_nodes: list[tuple[str | None, int]] = []
     sizes: dict[str, int] = {}
     nodes = 0
@@ -189,7 +188,7 @@ def refuse_bombs(text: str) -> None:
 
 
 class Mark(Protocol):
-    """A place in the text: PyYAML's parsers in Python and in C each have a class of their own for it."""
+    """Mark a place in the text: PyYAML's parsers in Python and in C each have a class of their own for it."""
 
     @property
     def line(self) -> int: ...

@@ -1,4 +1,4 @@
-"""An event between its line in a file and its class in model.py; the same table of names serves both ways.
+"""Convert an event between its line in a file and its class in model.py, with one table of names for both ways.
 
 {at: 1m, restart: {members: [a], downtime: 20s}}   <->   Restart(at_ms=60_000, members=("a",), downtime_ms=20_000)
 """
@@ -55,7 +55,7 @@ def check_event(event: Event, path: str) -> None:
 
 
 def event_json(event: Event, topic_json: Any) -> dict[str, Any]:
-    """What read_event reads back to an equal event; what has its default is left out."""
+    """Return what read_event reads back to an equal event; fields with their default are left out."""
     line: dict[str, Any] = {"at": duration_text(event.at_ms)}
     if isinstance(event, CreateTopic):
         return line | {event.KIND: {"name": event.topic.name} | topic_json(event.topic)}

@@ -1,7 +1,7 @@
-"""A scenario around a group that is there: a snapshot of a cluster, or the JSON contract's group.
+"""Make a scenario around an existing group: a snapshot of a cluster, or the JSON contract's group.
 
-Loads are taken as records per second, which is what makes them a workload; where a snapshot holds lags instead, or
-nothing, `rate_per_partition` says how much each partition gets. What members own now is left out: a run begins with a
+Loads are taken as records per second, which makes them a workload. Where a snapshot holds lags or nothing,
+`rate_per_partition` says how much each partition gets. What members own now is left out: a run begins with a
 group that has yet to form. Rates and times stay within what a scenario file may say.
 """
 

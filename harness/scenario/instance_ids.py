@@ -1,4 +1,4 @@
-"""The group.instance.id of a member: its own, or the one that a +static strategy gives it.
+"""Find a member's group.instance.id: its own, or the one that a +static strategy gives it.
 
 Start at   InstanceIds.of
 """

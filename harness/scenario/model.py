@@ -1,7 +1,7 @@
-"""A scenario: a group, its workload and a timeline of events, as plain values. Whole milliseconds, records per second.
+"""Define a scenario: a group, its workload and a timeline of events, in whole milliseconds and records per second.
 
 Topics     how many records come in, and how they spread over the partitions
-Members    processes: what they subscribe to, how fast they work, where they stand
+Members    processes: what they subscribe to, how fast they work, which rack they are on
 Settings   clients' and brokers' by their Kafka names
 Timeline   what happens when; each kind of event is a class of its own
 Start at   Scenario
@@ -36,7 +36,9 @@ class TopicSpec:
     """The racks of each partition's replicas."""
 
     def rate_of(self, index: int, partitions: int, total: float) -> float:
-        """Once there are so many partitions: those added get an equal part, the others divide the rest as before."""
+        """Return a partition's rate once there are so many: added ones get an equal part, the others divide the rest as
+        before.
+        """
         if self.weights is None or index >= len(self.weights):
             return total / partitions
         return total * self.weights[index] * (len(self.weights) / partitions)
@@ -44,7 +46,7 @@ class TopicSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSpec:
-    """One process with one consumer."""
+    """Describe one process with one consumer."""
 
     name: str
     topics: tuple[str, ...] = ()
@@ -83,7 +85,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callbacks:
-    """What the application does inside onPartitionsRevoked (and Lost) and onPartitionsAssigned."""
+    """Describe what the application does inside onPartitionsRevoked (and Lost) and onPartitionsAssigned."""
 
     revoked_ms: int = 0
     assigned_ms: int = 0
@@ -104,7 +106,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """SIGTERM: the consumer closes, and leaves the group if it is dynamic."""
+    """Stop members by SIGTERM: the consumer closes, and leaves the group if it is dynamic."""
 
     KIND: ClassVar[str] = "stop"
     at_ms: int
@@ -113,7 +115,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crash:
-    """SIGKILL: nobody is told."""
+    """Kill members by SIGKILL: the coordinator hears nothing."""
 
     KIND: ClassVar[str] = "crash"
     at_ms: int
@@ -134,7 +136,7 @@ class Restart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollingRestart:
-    """`parallelism` members at a time: down, up again after `downtime_ms`, and `gap_ms` later the next ones."""
+    """Restart `parallelism` members at a time: down, up again after `downtime_ms`, and `gap_ms` later the next ones."""
 
     KIND: ClassVar[str] = "rolling restart"
     at_ms: int
@@ -152,7 +154,7 @@ class RollingRestart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Up: more members like `template`. Down: the youngest stop."""
+    """Scale up with more members like `template`, or down by stopping the youngest."""
 
     KIND: ClassVar[str] = "scale"
     at_ms: int
@@ -165,7 +167,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Autoscale:
-    """From `at_ms` on: every `every_ms` compare the group's lag with what `per_member` members may have each."""
+    """Scale by the lag: every `every_ms` from `at_ms` on, compare it with `lag_per_member` for each member."""
 
     KIND: ClassVar[str] = "autoscale"
     at_ms: int
@@ -191,7 +193,7 @@ class Slow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
-    """SIGSTOP, or a long garbage collection: the process stands still, its connections stay."""
+    """Pause members by SIGSTOP or a long garbage collection: the process stands still, its connections stay."""
 
     KIND: ClassVar[str] = "pause"
     at_ms: int
@@ -211,7 +213,7 @@ class Isolate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailOver:
-    """The coordinator's broker dies; another one has loaded the group after `down_ms`."""
+    """Stop the coordinator's broker; another one has loaded the group after `down_ms`."""
 
     KIND: ClassVar[str] = "fail over"
     at_ms: int

@@ -1,4 +1,4 @@
-"""What a timeline says about who is there: who begins late, and who is of one kind with whom."""
+"""Read from a timeline which members start late, and which members are of one kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scenario file to a Scenario: decoded, held against its form, built, checked.
+"""Read a scenario file: decode it, hold it against its form, build the Scenario, check it.
 
 Given      a path, `-` for standard input, or decoded data
 Returns    a Scenario; ContractError with the path of the first bad field and one line on what to write
@@ -164,7 +164,7 @@ def read_kind(kind: str, form: MemberForm, path: str) -> list[MemberSpec]:
 
 
 def instance_path(kind: str, form: MemberForm) -> str:
-    """It may stand under Kafka's name."""
+    """Return the path of the instance id, which may stand under Kafka's name."""
     path = at("members", kind)
     return at(path, "instance_id") if form.instance_id is not None else at(at(path, "client"), INSTANCE_ID)
 
@@ -176,7 +176,7 @@ def agreed(field: str | None, setting: str | None, path: str, name: str, kafka_n
 
 
 def as_contract_error(error: ErrorDetails, data: object) -> ContractError:
-    """Pydantic's first finding in our words."""
+    """Put pydantic's first finding into our words."""
     context = error.get("ctx", {})
     location = error["loc"]
     last = context.get("key")
@@ -194,7 +194,9 @@ def as_contract_error(error: ErrorDetails, data: object) -> ContractError:
 
 
 def as_written(location: Sequence[str | int], data: object) -> list[str | int]:
-    """Without the field that a short form stands for: `rate: 5/s` has no `base`, and `stop: [a]` no `members`."""
+    """Return the path without the field that a short form stands for: `rate: 5/s` has no `base`, `stop: [a]` no
+    `members`.
+    """
     steps: list[str | int] = []
     for step in location:
         if step == "[key]" or (isinstance(step, str) and not isinstance(data, Mapping)):

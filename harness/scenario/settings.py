@@ -1,4 +1,4 @@
-"""Clients' and brokers' settings under their Kafka names: which there are, and what values they take.
+"""List the settings of clients and brokers under their Kafka names, and read their values.
 
 Given      a mapping as it stands in a scenario
 Returns    the same with its values as the machines want them (milliseconds, numbers, booleans), or ContractError
@@ -172,8 +172,9 @@ def expect_boolean(value: Any, path: str) -> bool:
 
 
 def check_limits(settings: Mapping[str, Any], path: str) -> None:
-    """What a broker checks when it starts: each default lies between its own minimum and maximum. Of two that do not go
-    together the complaint is about one that is set."""
+    """Check what a broker checks when it starts: each default lies between its own minimum and maximum. Of two that do
+    not go together the error names one that is set.
+    """
     classic = v1.CoordinatorConfig()
     low = settings.get(LEAST_SESSION, classic.group_min_session_timeout_ms)
     high = settings.get(MOST_SESSION, classic.group_max_session_timeout_ms)
@@ -201,7 +202,7 @@ def check_limits(settings: Mapping[str, Any], path: str) -> None:
 
 
 def settings_schema(known: Mapping[str, str]) -> dict[str, Any]:
-    """As JSON Schema, so that an editor completes the names."""
+    """Return the settings as JSON Schema, so that an editor completes the names."""
     return {
         "type": "object",
         "additionalProperties": False,

@@ -1,7 +1,7 @@
-"""What a group runs, as one text: `consumer/uniform`, or for classic members every assignor they offer.
+"""Read what a group runs from one text: `consumer/uniform`, or every assignor that a classic member offers.
 
 `classic/range,cooperative-sticky` is the middle of a migration and Kafka's own default: a member offers both, and the
-group takes the first that all have. Java writes the same thing as three properties, which are read here too.
+group takes the first that all members offer. Java writes this as three properties, which this module reads too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ JAVA_CLASSES = {
 
 
 def parse_strategies(text: str, path: str = "strategy") -> tuple[Strategy, ...]:
-    """In the order in which a member offers them; `+static` holds for all."""
+    """Parse strategies in the order in which a member offers them; `+static` holds for all."""
     static = text.endswith("+static")
     if "+static" in text.removesuffix("+static"):
         raise ContractError(path, f"+static stands once, at the end, and holds for all assignors: {shown(text)}")
@@ -47,7 +47,9 @@ def parse_strategies(text: str, path: str = "strategy") -> tuple[Strategy, ...]:
 
 
 def load_strategies(text: str, path: str = "strategy") -> list[Assignor]:
-    """What one member offers: neither Java's consumers nor the lab's begin with assignors that do not go together."""
+    """Load what one member offers: neither Java's consumers nor the lab's start with assignors that do not go
+    together.
+    """
     strategies = parse_strategies(text, path)
     assignors = load_all(strategies, path)
     if strategies[0].protocol == "classic":
@@ -59,7 +61,7 @@ def load_strategies(text: str, path: str = "strategy") -> list[Assignor]:
 
 
 def load_all(strategies: Sequence[Strategy], path: str = "strategy") -> list[Assignor]:
-    """For one member, or one broker."""
+    """Load the assignors of one member, or of one broker."""
     assignors = [load_named(one, path) for one in strategies]
     names = [assignor.name for assignor in assignors]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -98,7 +100,7 @@ def listed(strategies: Sequence[Strategy]) -> str:
 
 
 def strategies_text(strategies: tuple[Strategy, ...]) -> str:
-    """What parse_strategies reads back."""
+    """Return what parse_strategies reads back."""
     return f"{strategies[0].protocol}/{listed(strategies)}{'+static' if strategies[0].static else ''}"
 
 

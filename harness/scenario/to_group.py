@@ -1,5 +1,7 @@
-"""The group that a scenario begins with, as an assignor sees it: patterns resolved, loads from the first rates; and the
-largest that it may become."""
+"""Make the group that a scenario begins with, as an assignor sees it, and the largest that it may become.
+
+Patterns are resolved, and loads come from the first rates.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,9 @@ def group_of(scenario: Scenario) -> Group:
 
 
 def largest_group(scenario: Scenario) -> Group:
-    """Everybody and everything that there may be at some time: who starts late or is scaled to, topics and partitions
-    that are added."""
+    """Return the group with all members and partitions that there may be at some time: late starters, members that a
+    scaling starts, and topics and partitions that are added.
+    """
     topics = {topic.name: topic.partitions for topic in scenario.topics}
     members = {member.name: member for member in scenario.members}
     most: dict[str, tuple[int, str]] = {}

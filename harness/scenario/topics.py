@@ -1,4 +1,4 @@
-"""A topic as it is written to a TopicSpec: curves become steps, skews weights, and a list of racks is dealt out."""
+"""Read a topic's form into a TopicSpec: curves become steps, skews become weights, and racks are dealt out."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def check_burst(bursts: Sequence[BurstForm], i: int, path: str, duration_ms: int
 
 
 def with_burst(steps: Steps, burst: BurstForm) -> Steps:
-    """While it lasts the burst's rate, then what it would have been."""
+    """Apply a burst: its rate while it lasts, then what the rate would have been."""
     begin, end = burst.at, burst.at + burst.lasts
     after = steps[bisect_right([at_ms for at_ms, _ in steps], end) - 1][1]
     kept = [step for step in steps if step[0] < begin or step[0] > end]

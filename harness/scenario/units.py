@@ -1,4 +1,4 @@
-"""Units as people write them: 500ms, 1m30s, 600/s, 1.5k/s, 0.1%, 20MB.
+"""Read units as users write them: 500ms, 1m30s, 600/s, 1.5k/s, 0.1%, 20MB.
 
 Given      a value from a file or a command line
 Returns    whole milliseconds, records per second, a probability or bytes; ValueError with one line on what to write
@@ -35,7 +35,7 @@ SAY_RATE = "say 100/s, 6000/m or 1.5k/s"
 
 
 def duration_ms(value: object) -> int:
-    """Whole milliseconds of `20s` or `1m30s`."""
+    """Return the whole milliseconds of `20s` or `1m30s`."""
     if is_number(value):
         if value == 0:
             return 0
@@ -51,7 +51,7 @@ def duration_ms(value: object) -> int:
 
 
 def setting_ms(value: object) -> int:
-    """A Kafka setting in milliseconds: a plain number, or a duration."""
+    """Read a Kafka setting in milliseconds: a plain number, or a duration."""
     if type(value) is int and 0 <= value <= LONGEST_MS:
         return value
     if is_number(value) or not isinstance(value, str):
@@ -78,7 +78,7 @@ def rate_per_second(value: object) -> float:
 
 
 def share(value: object) -> float:
-    """`30%` or 0.3, which options and quoted values give as text; more than the whole is allowed."""
+    """Read `30%` or 0.3, which options and quoted values give as text; more than the whole is allowed."""
     found = SHARE.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is not None:
         return finite(float(found[1]) / (100 if found[2] else 1), value)
@@ -88,7 +88,7 @@ def share(value: object) -> float:
 
 
 def probability(value: object) -> float:
-    """`0.1%`, or a number between 0 and 1."""
+    """Read `0.1%`, or a number between 0 and 1."""
     try:
         chance = share(value)
     except ValueError:
@@ -117,7 +117,7 @@ def throughput(value: object) -> tuple[float, str]:
 
 
 def duration_text(ms: int) -> str:
-    """What duration_ms reads back to the same number, in the largest unit that stays whole."""
+    """Return what duration_ms reads back to the same number, in the largest unit that stays whole."""
     unit = next((unit for unit in reversed(MS) if ms and ms % MS[unit] == 0), "ms")
     return f"{ms // MS[unit]}{unit}"
 
@@ -149,7 +149,7 @@ def is_number(value: object) -> bool:
 
 
 def quoted(value: object) -> str:
-    """A value as part of a one-line message, short; text in quotes, nothing as itself."""
+    """Return a value as part of a one-line message, short; text in quotes, nothing as itself."""
     if value is None:
         return "nothing"
     try:

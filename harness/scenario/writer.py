@@ -1,4 +1,4 @@
-"""A Scenario back to the data of a scenario file: for traces, for failing random runs, for sweeps.
+"""Write a Scenario back to the data of a scenario file: for traces, for failing random runs, for sweeps.
 
 parse_scenario(scenario_json(scenario)) == scenario. What has its default is left out, counted members are written one
 by one (their own settings may differ by then), and a curve stays the steps it was cut into.

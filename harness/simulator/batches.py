@@ -1,6 +1,7 @@
-"""The batches that are events of their own: slow ones, which can outlast max.poll.interval.ms, and poisoned records.
+"""Run the batches that are events of their own: slow ones, which can outlast max.poll.interval.ms, and poisoned
+records.
 
-Others     end when something comes in and asks where the application is (process.py)
+Others     end when a message comes in and asks where the application is (consumer_process.py)
 Start at   Batches.go_on
 """
 
@@ -49,7 +50,7 @@ class Batches:
         return records * process.record_ms * 2 >= process.application.max_poll_interval_ms
 
     def next_is_slow(self) -> bool:
-        """What waits by now: poll() returns with it at once, and the application works on it for long."""
+        """Tell whether poll() would return a slow batch at once, with the records that wait by now."""
         return self.process.reader.lag >= RECORD and self.is_slow(self.batch())
 
     def batch(self) -> int:
@@ -64,7 +65,7 @@ class Batches:
         return min(max(waiting, 1), process.application.max_poll_records)
 
     def next_batch_ms(self) -> int:
-        """When there is a record to work on."""
+        """Return when there is a record to work on."""
         process = self.process
         missing = RECORD - process.reader.lag
         if missing <= 0:
@@ -72,7 +73,7 @@ class Batches:
         return process.now_ms + (-(-missing // process.reader.rate) if process.reader.rate else LOOK_AGAIN_MS)
 
     def poisoned_ms(self, tp: TopicPartition, poison: Poison) -> int:
-        """When the poisoned record is reached at the earliest, if this process goes on as now."""
+        """Return when the poisoned record is reached at the earliest, if this process goes on as now."""
         process = self.process
         stream, place = process.reader.streams[tp], poison.offset * RECORD
         if process.reader.lag:
@@ -109,7 +110,7 @@ class Batches:
             process.world.kernel.after(self.patience_ms(), self.look_at_batch, process.turn)
 
     def rest_of_batch_ms(self) -> int:
-        """What the application was given together with the record that holds it up, and works on before it polls."""
+        """Return how long the rest of the batch takes, which the application got with the record that holds it up."""
         process, reader = self.process, self.process.reader
         most, waiting = process.application.max_poll_records, reader.lag // RECORD
         done = int((process.now_ms - reader.since_ms) / process.record_ms) if process.record_ms else 0
@@ -122,7 +123,7 @@ class Batches:
             process.read_on()
 
     def patience_ms(self) -> int:
-        """Nothing to stop for yet: how long until there may be."""
+        """Return how long until there may be a reason to stop; there is none yet."""
         process = self.process
         due = [self.poisoned_ms(tp, poison) - process.now_ms for tp, poison in self.ahead]
         if self.is_slow(process.application.max_poll_records):
@@ -130,7 +131,7 @@ class Batches:
         return max(1, min(due))
 
     def stall_ms(self) -> int:
-        """Of the poisoned records that have just been reached."""
+        """Return how long the poisoned records stall that have just been reached."""
         reached = [one for one in self.ahead if self.process.reader.positions[one[0]] >= one[1].offset * RECORD]
         self.ahead = [one for one in self.ahead if one not in reached]
         return max((poison.stall_ms for _, poison in reached), default=0)

@@ -1,4 +1,4 @@
-"""The coordinator's broker in virtual time: it serves, appends, dies, and is succeeded by another that reads its log.
+"""Simulate the coordinator's broker in virtual time: it serves, appends, dies, and a successor reads its log.
 
 Given      requests as they arrive; answers go back through `answer`
 Counts     every request, with its size as it would be on the wire, near enough
@@ -25,7 +25,7 @@ from rebalance_lab.protocol_v1.coordinator.state.records import OffsetCommit
 
 
 class Coordinator(Protocol):
-    """What both protocols' coordinators have."""
+    """Describe what both protocols' coordinators have."""
 
     def handle(self, request: Request, now_ms: int) -> list[Effect]: ...
     def on_timer(self, key: TimerKey, now_ms: int) -> list[Effect]: ...
@@ -122,7 +122,9 @@ class Broker:
             self._serving = None
 
     def receive_late(self, request: Request, at_ms: int) -> bool:
-        """What would have been received at `at_ms`, and made durable; nobody hears the answer. Whether it was."""
+        """Receive what would have been received at `at_ms`, and make it durable, without an answer; return whether it
+        was.
+        """
         assert self.coordinator is not None
         effects = self.coordinator.handle(request, at_ms)
         for effect in effects:
@@ -136,8 +138,9 @@ class Broker:
         return bool(appends)
 
     def store(self, name: str, offsets: Offsets, at_ms: int) -> None:
-        """A commit of a member at rest, which nothing could refuse: without the request. An earlier one of its own that
-        is being appended does not come after it."""
+        """Store a commit of a member at rest, which cannot be refused, without the request. An earlier commit of the
+        member that is being appended does not come after it.
+        """
         if self._appending:
             for append_id, (_, request) in list(self._appending.items()):
                 if isinstance(request, OffsetCommitRequest) and request.client_id == name:
@@ -221,7 +224,9 @@ class Broker:
             self._tell_group(self._state, "group epoch bumped", member)
 
     def _tell_group(self, state: str, because: str, member: str | None) -> None:
-        """Nobody leaps from here, also where the state has stayed: an answer that tells a member is on its way."""
+        """Report the group's state, and prevent a leap also where it has stayed: an answer that tells a member is on
+        its way.
+        """
         assert self.coordinator is not None
         self._disturbed()
         self._state, self._told_epoch = state, self._epoch(self.coordinator)

@@ -1,10 +1,10 @@
-"""One process: a consumer (the machine), its connection, and an application that polls, works and is called back.
+"""Simulate one process: a member machine, its connection, and an application that polls, works and is called back.
 
 Thread     the application works on a batch, polls, works. While it works, callbacks and rebalances wait for the next
-           poll; where the batch ends is worked out when something comes in, not by stepping through batches
+           poll. The end of a batch is computed when a message comes in, not by stepping through batches
 Slow       only where a batch can outlast half of max.poll.interval.ms is every poll an event of its own (batches.py)
-Rest       what it does when nothing happens is routine.py's, what it commits by itself hand_commits.py's, and which
-           partitions it reads reading.py's; nothing is read in callbacks and standstill
+Rest       routine.py has what a process does when nothing happens, manual_commits.py what its application commits, and
+           fetch_positions.py which partitions it reads. Nothing is read in callbacks and standstill
 Given      a World: time, network, records, trace
 Start at   Process.deliver, perform
 """
@@ -136,7 +136,7 @@ class Process:
             self.deliver(TimerFired(key))
 
     def deliver(self, event: Told) -> None:
-        """Something for the machine from outside; the application may have to come to its next poll first."""
+        """Deliver an event to the machine from outside; the application may have to come to its next poll first."""
         if not self.alive:
             return
         if self.paused:
@@ -147,7 +147,7 @@ class Process:
         self.tell(event)
 
     def concerns(self, event: Told) -> bool:
-        """Whether the application's thread has to do with it; an auto-commit wants to know how far it is."""
+        """Tell whether the event concerns the application's thread; an auto-commit needs its position."""
         if isinstance(event, Responded) and isinstance(event.response, OffsetCommitResponse):
             due_ms = self.machine.auto_commit_at_ms  # the next one may have come due before this one is answered
             harmless = not self.machine.prepares and (due_ms is None or due_ms > self.now_ms)
@@ -174,14 +174,18 @@ class Process:
         return self.now_ms + (self.reader.since_ms - self.now_ms) % batch_ms
 
     def batch_ms(self, at_ms: int | None = None) -> int:
-        """How long a batch takes at present, or will by then: many records for who is behind, one for who keeps up."""
+        """Return how long a batch takes at present, or will by then: many records for a lagging process, one for any
+        other.
+        """
         reader = self.reader
         lag = reader.lag if at_ms is None else reader.lag_at(at_ms)
         records = min(max(lag // RECORD, 1 if reader.rate else 0), self.application.max_poll_records)
         return int(records * self.record_ms)
 
     def work_until(self, ends_ms: int) -> None:
-        """How far it is matters to a consumer that commits while the application works; others hear it in poll()."""
+        """Work on a batch. A consumer that commits meanwhile needs the application's position; others hear it in
+        poll().
+        """
         self.tell(PollReturned(self.reader.offsets() if self.has_background else {}))
         self.busy_for(ends_ms - self.now_ms)
 
@@ -192,9 +196,10 @@ class Process:
         self.world.kernel.at(self.busy_until_ms, self.poll_again, self.turn)
 
     def hold_up(self, ms: int) -> None:
-        """Nobody can be expected to come to rest while an application does not poll for longer than its timeouts allow.
-        A session is kept up by a thread of the consumer's own, but a classic one's does not hear the answer to a
-        JoinGroup that was sent before the batch, and sends its first heartbeat an interval after it has."""
+        """Note that the world cannot come to rest while an application does not poll for longer than its timeouts
+        allow. A thread of the consumer's own keeps up a session. A classic consumer's does not hear the answer to a
+        JoinGroup that was sent before the batch, and sends its first heartbeat an interval after it has.
+        """
         application = self.application
         allowed_ms = application.max_poll_interval_ms
         if not self.has_background:
@@ -230,7 +235,7 @@ class Process:
     # How it ends, and what happens to it
 
     def stop(self) -> None:
-        """SIGTERM: after the batch, and not inside a callback, the consumer is closed."""
+        """Stop by SIGTERM: after the batch, and not inside a callback, the consumer is closed."""
         self.stopping = True
         self.world.trace.tell(self.now_ms, "process", member=self.name, **{"is": "closing"})
         if self.busy or self.in_callback or self.paused:
@@ -243,7 +248,9 @@ class Process:
             self.close()
 
     def close(self) -> None:
-        """What is owned is not read any more, however long the consumer takes to find somebody to take leave of."""
+        """Close the consumer. Owned partitions are not read any more, however long it takes to find the coordinator to
+        leave.
+        """
         self.hand_commits.before_anything_else()
         self.closing = True
         self.read_on()
@@ -286,7 +293,7 @@ class Process:
             self.poll_again(self.turn)
 
     def fetch_again(self) -> None:
-        """Nothing has been fetched for a while."""
+        """Start to fetch again: nothing has been fetched for a while."""
         self.fetching = True
         self.read_on()
         self.world.kernel.after(self.world.fetch_ms(), self.fetched)
@@ -298,8 +305,9 @@ class Process:
             self.batches.go_on()
 
     def read_on(self) -> None:
-        """Or not: nothing is processed in a standstill, a callback or close(), while one record holds all up, or where
-        nothing can be fetched."""
+        """Read on, or not: nothing is processed in a standstill, a callback or close(), while one record holds all up,
+        or where nothing can be fetched.
+        """
         still = self.paused or self.in_callback or self.closing or self.stalled or self.fetching or self.cut_off
         if still is self.reader.running and self.reader.streams:
             self.world.sample_bend()
@@ -316,7 +324,7 @@ class Process:
         self.batches.go_on()
 
     def subscribe(self, topics: Sequence[str], pattern: str | None) -> None:
-        """Between two polls."""
+        """Subscribe between two polls."""
         self.world.catalogue.wants(self.name, topics, pattern)
         event = Subscribe(frozenset(topics), pattern)
         if self.busy or self.in_callback or self.paused:
@@ -419,8 +427,9 @@ class Process:
             self.after_callbacks()
 
     def return_from_poll(self) -> None:
-        """Where a background thread decides what is called next, poll() does not wait for it: it returns with what
-        there is to work on, and the next callback comes in the next poll()."""
+        """Return from poll() with what there is to work on. Where a background thread decides what is called next,
+        poll() does not wait for it, and the next callback comes in the next poll().
+        """
         if not self.has_background or self.stopping or self.closing or self.busy:
             return
         self.reader.advance(self.now_ms)
@@ -428,7 +437,7 @@ class Process:
             self.work_until(self.now_ms + self.batch_ms())
 
     def after_callbacks(self) -> None:
-        """What had to wait for them."""
+        """Do what had to wait for the callbacks."""
         if self.stopping:
             self.close()
         elif self.between_polls and not self.busy:

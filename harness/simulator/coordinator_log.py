@@ -1,7 +1,7 @@
-"""The coordinator's log, as compaction leaves it: what a group did in order, and of every offset only the last.
+"""Keep the coordinator's log as compaction leaves it: a group's records in order, and the last commit of each offset.
 
-Why        a run of an hour commits each partition hundreds of times; who takes over reads only the last of them
-Start at   Log.append; iterate for what a new coordinator is given
+Why        a run of an hour commits each partition hundreds of times; the next coordinator reads only the last of them
+Start at   Log.append; a new coordinator iterates over the log
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ class Log:
                 self._groups.append(record)
 
     def forget(self, topic: str) -> None:
-        """It was deleted, and the coordinator deletes its offsets; also where the topic goes while there is none. (Then
-        Kafka's offsets stay, and who reads a new topic of that name begins there if it is as long by then.)"""
+        """Forget a deleted topic, whose offsets the coordinator deletes; also where the topic goes while there is no
+        coordinator. (Then Kafka's offsets stay, and a reader of a new topic of that name begins there if it is as long
+        by then.)
+        """
         self._offsets = {key: record for key, record in self._offsets.items() if key[1] != topic}
 
     def __iter__(self) -> Iterator[Any]:

@@ -1,6 +1,6 @@
-"""One run of the simulator: a scenario, a strategy and a seed give a world that is over.
+"""Run the simulator once: a scenario, a strategy and a seed give a world whose run is over.
 
-Given      those three, how far to go, and whether idle time is passed over at once (`leaps`)
+Given      those three, when to stop, and whether to take idle leaps (`leaps`)
 Start at   run_world; harness/evaluate/simulation.py makes a Run of it
 """
 

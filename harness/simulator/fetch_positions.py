@@ -1,9 +1,9 @@
-"""Which partitions a process reads, and from where: what the machine says is fetchable and whose start is known.
+"""Track which partitions a process reads, and from where: partitions that are fetchable and whose start is known.
 
 Start      the committed offset; without one, or out of range, the beginning (auto.offset.reset=earliest)
-Old        a topic may be created again under the name of one that was deleted: positions of the old one are not
-           committed, and not gone on with
-When       reader (records.py) is how fast it comes on, and process.py when it does not
+Old        a topic may be created again under the name of one that was deleted. Positions of the old topic are neither
+           committed nor continued
+Speed      Reader (record_flow.py) says how fast a process reads, and consumer_process.py when it does not read
 Start at   Reading.go_by_the_machine
 """
 
@@ -81,7 +81,7 @@ class Reading:
         process.batches.go_on()
 
     def stop(self, gone: Sequence[TopicPartition]) -> Offsets:
-        """How far it was."""
+        """Stop reading these partitions, and return how far the process was."""
         if not gone:
             return {}
         process, reader, now_ms = self.process, self.process.reader, self.process.now_ms
@@ -101,13 +101,15 @@ class Reading:
         return self.stop(list(self.process.reader.streams))
 
     def remember_what_is_unsubscribed(self, reached: Offsets) -> None:
-        """It is owned until the next rebalance: who subscribes to it again before that reads on where it was."""
+        """Remember positions of unsubscribed partitions, owned until the next rebalance: a process that subscribes
+        again before that reads on there.
+        """
         machine = self.process.machine
         owned, subscribed = machine.owned, machine.subscribed_topics
         self.starts |= {tp: at for tp, at in reached.items() if tp[0] not in subscribed and tp in owned}
 
     def reset_what_is_out_of_range(self, offsets: dict[TopicPartition, int]) -> None:
-        """To the beginning: what is beyond the end comes from a topic that was deleted."""
+        """Reset to the beginning what is beyond the end: it comes from a topic that was deleted."""
         streams, now_ms = self.process.world.records.streams, self.process.now_ms
         beyond = {tp: 0 for tp, offset in offsets.items() if offset * RECORD > streams[tp].written(now_ms)}
         offsets |= beyond
@@ -117,6 +119,6 @@ class Reading:
             self.process.machine.note({tp: offsets[tp] for tp in {*beyond, *again}})
 
     def is_another(self, topic: str) -> None:
-        """What it read, and has not committed, was of the topic that had this name before."""
+        """Note that what the process has read, and not committed, was of the topic that had this name before."""
         self.of_old_topics |= {tp for tp in self.process.machine.owned if tp[0] == topic}
         self.starts = {tp: offset for tp, offset in self.starts.items() if tp[0] != topic}

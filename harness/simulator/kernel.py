@@ -1,11 +1,11 @@
-"""Virtual time: a heap of what is to happen, timers that are cheap to put off, and leaps over idle time.
+"""Keep virtual time: a heap of scheduled events, timers that are cheap to put off, and leaps over idle time.
 
 Order      by time, then by the order of scheduling: the same calls give the same run
 Timers     one heap entry a key: a timer that is put off again and again (a session, with every heartbeat) is moved when
            its entry comes up, not each time it is set
-Leaps      while a group is at rest its machines repeat themselves. Machines know time only as differences, so the whole
-           rhythm can be carried over to a later moment: `leap` moves every entry that belongs to it, each by whole
-           periods of its own, so that heartbeats come when they would have come
+Leaps      while a group is at rest, its machines repeat themselves. Machines know time only as differences, so `leap`
+           can move all their entries to a later moment. It moves each by whole periods of its own, so that heartbeats
+           come when they would have come
 Start at   Kernel.run
 """
 
@@ -41,7 +41,7 @@ class Kernel:
 
     @property
     def events(self) -> int:
-        """So many have happened."""
+        """Return how many events have happened."""
         return self._number - self._forgotten - len(self._entries)
 
     def at(self, at_ms: int, action: Callable[..., None], *given: Any, rhythm: object = None) -> None:
@@ -64,7 +64,7 @@ class Kernel:
         heappush(self._heap, key)
 
     def run(self, until_ms: int) -> None:
-        """Everything up to and including that moment, or an earlier one if `run_until` says so meanwhile."""
+        """Run everything up to and including that moment, or an earlier one if `run_until` says so meanwhile."""
         heap, pop, take, bits = self._heap, heappop, self._entries.pop, ORDER_BITS
         self._end = (until_ms + 1) << bits
         while True:  # CPython 3.11 speeds up a loop as it turns only if it ends like this
@@ -77,11 +77,13 @@ class Kernel:
         self.now_ms = max(self.now_ms, (self._end >> bits) - 1)
 
     def run_until(self, earlier_ms: int) -> None:
-        """Somebody who looks at everything from outside wants to look then already."""
+        """Stop earlier, because a caller wants to look at everything from outside then."""
         self._end = min(self._end, (earlier_ms + 1) << ORDER_BITS)
 
     def next_ms(self, timers: Timers, stays: Callable[[TimerKey], bool]) -> int | None:
-        """When the first entry comes that a leap is not to move: one without a rhythm, or one of these timers."""
+        """Return when the first entry comes that a leap is not to move: one without a rhythm, or one of these
+        timers.
+        """
         for key in sorted(self._heap):
             _, given, rhythm = self._entries[key]
             at_ms = key >> ORDER_BITS
@@ -90,9 +92,10 @@ class Kernel:
         return None
 
     def leap(self, to_ms: int, shifts: Mapping[object, Shift | None]) -> None:
-        """Now is later. What would come too early after its shift comes at once. The caller tells the machines.
+        """Move now to a later time. What would come too early after its shift comes at once. The caller tells the
+        machines.
 
-        `shifts` has the timers of everybody who lives, with None for those of which nothing moves; they are to leap
+        `shifts` has the timers of all live processes, with None for those of which nothing moves; they are to leap
         after this. Other entries of timers are forgotten, as they mean nothing; what is no timer (a message on its way)
         keeps its distance from now.
         """
@@ -135,12 +138,12 @@ class Timer:
         """When its entry comes up, which may be before it is due. Other entries of it mean nothing."""
 
     def counts_at(self, at_ms: int) -> bool:
-        """Whether its entry of that moment is to be carried along."""
+        """Tell whether its entry of that moment is to be carried along."""
         return self.queued_ms == at_ms and self.due_ms is not None
 
 
 class Timers:
-    """The timers of one machine."""
+    """Keep the timers of one machine."""
 
     __slots__ = ("_fire", "_kernel", "_timers", "come_up")
 
@@ -196,7 +199,7 @@ class Timers:
             self._fire(timer.key)
 
     def leap(self, to_ms: int, shift: Shift) -> None:
-        """After the kernel, which has forgotten the entries of those that are cancelled."""
+        """Move the timers after the kernel, which has forgotten the entries of cancelled ones."""
         for key, timer in self._timers.items():
             due_ms, queued_ms = timer.due_ms, timer.queued_ms
             if due_ms is None or queued_ms is None:

@@ -1,7 +1,8 @@
-"""Applications that commit by themselves: after each batch, and before anything else happens to them.
+"""Commit for applications that commit by themselves: after each batch, before any other event reaches them.
 
-Why        where a batch ends is worked out when something comes in (process.py), so what they have committed by then is
-Counted    only the last of those commits is made, but each of them is a request to the coordinator
+Why        the end of a batch is computed when a message comes in (consumer_process.py), and so are the commits until
+           then
+Counted    only the last of those commits is sent, but each of them counts as a request to the coordinator
 Start at   HandCommits.before_anything_else
 """
 
@@ -24,8 +25,9 @@ class HandCommits:
     """What it has committed, answered or not: how far it is inside a batch is an estimate."""
 
     def before_silence(self) -> None:
-        """Nothing more will be heard of it for a while. What it did after it had fallen silent nobody heard, and what
-        it asked of a consumer without a coordinator waits there, behind everything that it asked before."""
+        """Commit before the process falls silent. Work after that is heard by no broker, and what it asked of a
+        consumer without a coordinator waits there, behind all that it asked before.
+        """
         process = self.process
         silent = process.cut_off or process.paused or not process.machine.sends_commits
         done, earlier = ({}, 0) if silent else self.done_with()
@@ -51,7 +53,7 @@ class HandCommits:
             self.process.tell(Commit(offsets, sync=False))
 
     def done_with(self) -> tuple[dict[TopicPartition, int], int]:
-        """Everything apart from the batch that is worked on now, and how many batches before the last it took."""
+        """Return all but the batch that is worked on now, and how many batches before the last it took."""
         process, reader = self.process, self.process.reader
         if not process.application.commits_after_processing or not reader.streams:
             return {}, 0
@@ -72,8 +74,10 @@ class HandCommits:
         return told, max(0, batches - 1)
 
     def batches_of(self, records: int) -> int:
-        """How many polls have brought them: as many at a time as it may to who is behind, and to who keeps up what has
-        been written while a fetch was on its way, which in a quiet topic is one record (seen with Java's consumer)."""
+        """Return how many polls have brought these records. A lagging process gets as many at a time as it may. One
+        that keeps up gets what was written while a fetch was on its way, which in a quiet topic is one record (seen
+        with Java's consumer).
+        """
         process, reader = self.process, self.process.reader
         most = process.application.max_poll_records
         spare = reader.speed - reader.rate

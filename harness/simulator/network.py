@@ -1,8 +1,8 @@
-"""The network between processes and the coordinator's broker.
+"""Carry messages between processes and the coordinator's broker, with latency, loss and broken connections.
 
-Messages   latency with jitter, loss and duplication, each drawn; on one connection nothing overtakes anything
-Cut off    what is on the way is held up, as TCP does, until the network is back or the connection is given up
-Lost       which message is the next to be lost is drawn ahead, so that a leap can end before it
+Messages   latency with jitter, loss and duplication, each drawn; messages of one connection keep their order
+Cut off    messages under way are held up, as TCP does, until the network is back or the connection is given up
+Lost       the next message to be lost is drawn ahead, so that an idle leap can end before it
 Start at   Wire.send
 """
 
@@ -51,7 +51,7 @@ class Wire:
         return spec.latency_ms + (up_to(spec.jitter_ms, self.world.random) if spec.jitter_ms else 0)
 
     def due_ms(self, process: Process, way: int) -> int:
-        """When a message that is sent now is there: not before those sent before it on the same connection."""
+        """Return when a message that is sent now arrives: not before those sent before it on the same connection."""
         due_ms = self.world.kernel.now_ms + self.latency_ms()
         on_the_way = process.routine.last_on_the_way
         connection, last_ms = on_the_way[way]
@@ -160,7 +160,8 @@ class Wire:
 
 
 def without(request: OffsetCommitRequest, is_old: Callable[[TopicPartition], bool]) -> OffsetCommitRequest:
-    """What was read of a topic that was deleted is no progress in the one that has its name now: Kafka's commits name
-    topics by their ids."""
+    """Leave out commits of a deleted topic, which are no progress in the one that has its name now: Kafka's commits
+    name topics by their ids.
+    """
     offsets = {tp: offset for tp, offset in committed_offsets(request).items() if not is_old(tp)}
     return replace(request, topics=commit_topics(offsets))

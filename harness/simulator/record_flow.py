@@ -1,10 +1,10 @@
-"""Records as a flow: how far each partition is written, how far each process has read.
+"""Model records as a flow: how far each partition is written, and how far each process has read.
 
 Units      a record is 10**12: so rates (also of one a day), speeds and shares are whole numbers, and sums are the same
            on every machine
-Cost       nothing happens per record or per poll: a reader is carried forward when somebody asks for its positions
-Reading    a process works on one record at a time. When it keeps up it is where the writers are; when it does not, its
-           time is shared among its partitions in proportion to what waits in each
+Cost       nothing happens per record or per poll: a reader is carried forward when its positions are asked for
+Reading    a process works on one record at a time. When it keeps up, it is where the writers are. When it does not, its
+           time is shared among its partitions in proportion to their lag
 Start at   Records, Reader.advance
 """
 
@@ -18,7 +18,7 @@ RECORD = 1_000_000_000_000
 
 
 def speed(record_ms: float) -> int:
-    """In a millisecond. A record takes a nanosecond at the least, and however long it takes, it comes to an end."""
+    """Return the speed per millisecond. A record takes at least a nanosecond, and however long it takes, it ends."""
     return max(1, round(RECORD / max(record_ms, 1e-6)))
 
 
@@ -51,7 +51,7 @@ class Stream:
 
 
 class Records:
-    """All partitions, and what is not being read."""
+    """Hold all partitions, and the records that no process is reading."""
 
     def __init__(self) -> None:
         self.streams: dict[TopicPartition, Stream] = {}
@@ -84,7 +84,7 @@ class Records:
             self._wait(stream, 1)
 
     def waiting(self, now_ms: int) -> int:
-        """Unread in partitions that nobody reads."""
+        """Return the unread records of partitions that no process reads."""
         return self._waiting_origin + self._waiting_rate * now_ms
 
     def _wait(self, stream: Stream, sign: int) -> None:
@@ -107,7 +107,7 @@ class Records:
 
 
 class Reader:
-    """One process's reading. `speed` is what it can do in a millisecond; it stands still while not `running`."""
+    """Model one process's reading. `speed` is what it can do in a millisecond; it stands still while not `running`."""
 
     __slots__ = (
         "_level",
@@ -184,28 +184,28 @@ class Reader:
 
     @property
     def keeps_up(self) -> bool:
-        """It has no lag, and will have none as long as nothing changes."""
+        """Tell whether it has no lag, and will have none as long as nothing changes."""
         return not self.lag and ((self.running and self.speed >= self.rate) or not self.rate)
 
     def lag_at(self, now_ms: int) -> int:
-        """Without looking at single partitions."""
+        """Return the lag without looking at single partitions."""
         spent = now_ms - self.at_ms
         lag = self.lag + self.rate * spent
         return max(0, lag - self.speed * spent) if self.running else lag
 
     def level_ms(self) -> int | None:
-        """When it will have caught up if it goes on as now; None: never."""
+        """Return when it will have caught up if it goes on as now, or None for never."""
         gains = self.speed - self.rate if self.running else 0
         return self.at_ms - (-self.lag // gains) if gains > 0 else None
 
     def lag_of(self, stream: Stream, now_ms: int) -> int:
-        """Of one of its partitions: its part of the whole."""
+        """Return one partition's lag: its part of the whole."""
         whole = self.lag + self.rate * (now_ms - self.at_ms)
         unread = stream.written(now_ms) - self.positions[stream.tp]
         return unread * self.lag_at(now_ms) // whole if whole else 0
 
     def offsets(self) -> dict[TopicPartition, int]:
-        """How many whole records of each partition are done with, at `at_ms`."""
+        """Return how many whole records of each partition are done with, at `at_ms`."""
         if self._level:
             now_ms = self.at_ms
             return {tp: (stream.origin + stream.rate * now_ms) // RECORD for tp, stream in self.streams.items()}

@@ -1,4 +1,4 @@
-"""How many bytes a request is on the wire, as a 4.3.1 Java consumer would send it: its newest version, with its length.
+"""Compute how many bytes a request of a 4.3.1 Java consumer is on the wire: its newest version, with its length.
 
 Strings    and lists carry their length in as few bytes as it needs; behind every structure is a byte, for no tags
 Checked    against kio's encoding of the same requests
@@ -77,7 +77,7 @@ A_COMMIT = 4 + 8 + 4 + TAGS
 def offset_commit_bytes(
     client_id: str, member_id: str, instance_id: str | None, group_id: str, partitions: Collection[TopicPartition]
 ) -> int:
-    """Of a request that is not made, and would have no metadata."""
+    """Return the size of a request that is not made, and would have no metadata."""
     each: dict[str, int] = {}
     for topic, _ in partitions:
         each[topic] = each.get(topic, 0) + 1
@@ -87,7 +87,7 @@ def offset_commit_bytes(
 
 
 def length(size: int) -> int:
-    """Of a length: seven bits a byte, and 0 means that there is nothing."""
+    """Return the size of a length: seven bits a byte, and 0 means that there is nothing."""
     return 1 if size < 127 else -(-(size + 1).bit_length() // 7)
 
 

@@ -1,11 +1,11 @@
-"""Leaps: when nothing is going on, time passes at once.
+"""Make idle leaps: while a group is at rest, virtual time passes at once.
 
-Rest       nothing has happened for a moment, everybody is settled, and so is the coordinator. Who is paused, and who
-           searches for a coordinator that it cannot reach, disturbs nobody
-Leap       to the next thing that is not routine; heartbeats and commits in between are counted, not made
-Head start the first leap passes over some more time than it takes (Constants.head_start_ms). Otherwise all that a
-           scenario does on the minute would meet the same moment between two heartbeats, whatever the seed
-Loss       the loss of a message is not routine: a leap ends where one of those that it passes over would be lost
+Rest       no event for a moment, all members are settled, and so is the coordinator. A process that is paused, or that
+           searches for a coordinator out of reach, does not prevent a leap
+Leap       to the next event that is not routine; heartbeats and commits in between are counted, not sent
+Head start the first leap skips some more time than it needs (Constants.head_start_ms). Otherwise all that a scenario
+           does on the minute would meet the same moment between two heartbeats, whatever the seed
+Loss       the loss of a message is not routine: a leap ends before a message in it would be lost
 Start at   Rest.check
 """
 
@@ -69,7 +69,9 @@ class Rest:
         return not world.wire.anybody_waits_in_vain() and world.build.stable(coordinator, settled, world.kernel.now_ms)
 
     def exchanges_a_day(self) -> int:
-        """Of the routine. A leap passes over whole ones, so that answers are lost as often as requests."""
+        """Count the routine's exchanges in a day. A leap passes over whole ones, so that answers are lost as often as
+        requests.
+        """
         found = 0
         for process in self.world.processes.values():
             if not process.routine.at_rest:
@@ -80,7 +82,9 @@ class Rest:
         return found
 
     def take_head_start(self, leap_ms: int) -> int:
-        """Once, when everybody who begins is there, in a leap that is long enough for all routine to be due in it."""
+        """Take the head start once, when all first members are there, in a leap that is long enough for all routine to
+        be due.
+        """
         if not self.head_start_ms:
             return 0
         routines = [process.routine for process in self.world.processes.values()]
@@ -102,15 +106,16 @@ class Rest:
         return max(0, beats_ms - max(0, due_ms - by_beats_ms))
 
     def leap(self) -> int:
-        """To the next thing that is not routine. When to look again: after what happens there, or, if it is so near
-        that walking is cheaper than a leap of everybody, once it has happened."""
+        """Leap to the next event that is not routine, and return when to check again. That is after the event, or,
+        where the event is so near that walking is cheaper than a leap, once it has happened.
+        """
         world, now_ms = self.world, self.world.kernel.now_ms
         timers = world.broker.timers
         settled = [process for process in world.processes.values() if process.routine.at_rest]
         members = {process.machine.member_id: process for process in settled}
 
         def stays(key: TimerKey) -> bool:
-            """Of the broker's timers, all but the sessions of those who keep them up."""
+            """Keep the broker's timers in place, except for sessions that members keep up."""
             return len(key) > 1 and not ("session" in key[0] and key[-1] in members)
 
         next_ms = world.kernel.next_ms(timers, stays)

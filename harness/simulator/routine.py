@@ -1,9 +1,9 @@
-"""What a process does when nothing happens, and how it is carried over a leap.
+"""Tell what a process does while nothing happens, and carry it over an idle leap.
 
-Routine    heartbeats, and auto-commits of its interval: everything else means that something is going on
-Commits    an auto-commit of somebody at rest, which nothing can refuse or lose, is made at once and without messages
-Leap       both are put off by whole periods of their own; those passed over are counted, and the last commit is made.
-           Heartbeats of classic members are a little late each time, so a leap also lets them drift
+Routine    heartbeats, and auto-commits of its interval; any other message means that the process is not at rest
+Commits    an auto-commit of a process at rest, which cannot be refused or lost, is made at once and without messages
+Leap       both are put off by whole periods of their own. Those within the leap are counted, and the last commit is
+           made. Heartbeats of classic members are a little late each time, so a leap also lets them drift
 Start at   Routine.leap
 """
 
@@ -67,7 +67,7 @@ class Routine:
 
     @property
     def searches(self) -> bool:
-        """For a coordinator that it cannot reach: that is all it does, over and over, and nobody hears of it."""
+        """Tell whether the process only searches, over and over, for a coordinator that it cannot reach."""
         process = self.process
         return not self.held_up and process.world.out_of_reach(process) and process.machine.searches
 
@@ -78,15 +78,16 @@ class Routine:
 
     @property
     def longest_ms(self) -> int:
-        """Until all of its routine has been due once."""
+        """Return how long until all of its routine has been due once."""
         process = self.process
         beat_ms = process.machine.heartbeat_interval_ms + self.look_ms
         return beat_ms if process.machine.auto_commit_at_ms is None else max(beat_ms, self.commit_every_ms)
 
     def plan_leap(self, from_ms: int, to_ms: int, earlier_ms: int) -> None:
-        """By whole heartbeats and whole intervals of the auto-commit, so that the next ones come when they would have
-        come, had everything begun so much earlier; heartbeats that are late a little each time also drift. Who searches
-        goes on afterwards as if it had slept, and who is paused finds all that has come due."""
+        """Plan a leap by whole heartbeats and whole intervals of the auto-commit, so that the next ones come when they
+        would have come. Heartbeats that are late a little each time also drift. A process that searches goes on
+        afterwards as if it had slept, and a paused one finds all that has come due.
+        """
         machine = self.process.machine
         if not self.at_rest:
             self.beats_ms = self.commits_ms = to_ms - from_ms if self.searches else 0
@@ -105,8 +106,9 @@ class Routine:
             self.commits_ms = first_ms + periods(first_ms, self.commits_apart_ms, to_ms) - due_ms
 
     def commits_and_polls_ms(self, at_ms: int) -> tuple[int, int]:
-        """How far apart auto-commits are by then, and polls: who is behind commits when it comes to poll() with a batch
-        done, and those may last longer than the interval. Who keeps up polls all the time."""
+        """Return how far apart auto-commits and polls are by then. A lagging process commits when it polls with a batch
+        done, which may take longer than the interval. One that keeps up polls all the time.
+        """
         every_ms, process = self.commit_every_ms, self.process
         if process.reader.lag_at(at_ms) < RECORD:
             return every_ms, 1
@@ -114,7 +116,7 @@ class Routine:
         return -(-every_ms // batch_ms) * batch_ms, batch_ms
 
     def drift_ms(self, steps: int, at_most_ms: int) -> int:
-        """Where a random walk ends, drawn from whole numbers only: the sum of a few dice is nearly normal."""
+        """Draw where a random walk ends, from whole numbers only: the sum of a few dice is nearly normal."""
         draw = self.process.world.random.getrandbits
         dice = draw(10) + draw(10) + draw(10) - 3 * 512
         return max(-at_most_ms, min(dice * steps * self.look_ms * 29 // 51_200, at_most_ms))
@@ -131,7 +133,7 @@ class Routine:
 
     @property
     def moves(self) -> bool:
-        """In the leap that is being made."""
+        """Tell whether it moves in the leap that is being made."""
         return bool(self.beats_ms or self.commits_ms)
 
     def shift_of(self, key: TimerKey) -> int:
@@ -211,7 +213,7 @@ class Routine:
         return beats
 
     def first_heartbeat(self) -> Request:
-        """As it would have been sent, had there been time for one before the leap."""
+        """Return the heartbeat that would have been sent, had there been time for one before the leap."""
         machine, name, instance_id = self.process.machine, self.process.name, self.process.instance_id
         if isinstance(machine, ClassicMember):
             return HeartbeatRequest(
@@ -245,7 +247,7 @@ def committed_offsets(request: OffsetCommitRequest) -> dict[TopicPartition, int]
 
 
 def periods(at_ms: int, period_ms: int, to_ms: int) -> int:
-    """By how many whole periods something due at `at_ms` is to be put off to come after `to_ms`."""
+    """Return by how many whole periods something due at `at_ms` is to be put off to come after `to_ms`."""
     return max(0, (to_ms - at_ms) // period_ms + 1) * period_ms
 
 

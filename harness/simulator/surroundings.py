@@ -1,4 +1,4 @@
-"""What a process is made of, and what it needs around it, as types.
+"""Declare the types that a process is made of, and those that it needs around it.
 
 Machine       what the members of both protocols have
 World         what a process asks of its surroundings
@@ -26,7 +26,7 @@ GROUP = "g"
 
 
 class Machine(Protocol):
-    """What the members of both protocols have."""
+    """Describe what the members of both protocols have."""
 
     @property
     def owned(self) -> frozenset[TopicPartition]: ...
@@ -66,7 +66,7 @@ class Machine(Protocol):
 
 
 class World(Protocol):
-    """What a process needs around it."""
+    """Describe what a process needs around it."""
 
     kernel: Kernel
     trace: Trace
@@ -93,7 +93,7 @@ class World(Protocol):
 
 
 def up_to(most: int, random: Random) -> int:
-    """random.randint(0, most), draw for draw, without what it looks at on the way: every message asks for one."""
+    """Draw random.randint(0, most), draw for draw, without its checks: every message asks for one."""
     size = most + 1
     bits = size.bit_length()
     drawn = random.getrandbits(bits)

@@ -1,10 +1,10 @@
-"""Topics as they come, grow and go, who wants them, and who has heard of it.
+"""Keep the topics as they come, grow and go, who subscribes to them, and who has heard of a change.
 
-Written    at the rates of their scenario, into records.py
-Heard      by the coordinator at once, by each client with its next metadata; within moments by those who read a topic
-           that goes, and by those who ask for one that is missing
-Again      a topic that is created under the name of one that was deleted is another one: it has an id of its own, and
-           what was read of the other does not count in it
+Written    at the rates of their scenario, into record_flow.py
+Heard      the coordinator hears of a change at once, each client with its next metadata. A client that reads a deleted
+           topic, or asks for a missing one, hears within moments
+Again      a topic that is created under the name of a deleted one is another topic: it has an id of its own, and
+           positions in the old topic do not count in it
 Start at   Catalogue.create, delete
 """
 
@@ -47,7 +47,7 @@ class Catalogue:
         self.wanted: list[str] = []
 
     def create(self, spec: TopicSpec) -> None:
-        """While others look."""
+        """Create a topic while other processes look."""
         self.add(spec)
         self.changed()
         self.was_missing(spec.name)
@@ -75,14 +75,16 @@ class Catalogue:
         self.old_owners_begin_again(name)
 
     def old_owners_begin_again(self, name: str) -> None:
-        """After a fetch that fails, and one that asks where the new topic begins."""
+        """Let old owners begin again, after a fetch that fails and one that asks where the new topic begins."""
         for process in self.world.processes.values():
             if any(tp[0] == name for tp in process.reading.of_old_topics):
                 self.world.kernel.after(2 * self.world.fetch_ms(), self.begin_again, process)
 
     def begin_again(self, process: Process) -> None:
-        """Who owns partitions by their old name finds its position out of range, and resets it; but not in close(), nor
-        if somebody else has them by now: a KIP-848 coordinator tells topics by their ids, and gives out the new one."""
+        """Reset the position of a process that owns partitions by their old name, because it is out of range. Not in
+        close(), nor if another process has them by now: a KIP-848 coordinator tells topics by their ids, and gives out
+        the new one.
+        """
         reading = process.reading
         left = sorted(reading.of_old_topics & process.machine.owned & self.world.records.streams.keys())
         if not left or not process.alive or process.closing or id(process) in self.world.removed:
@@ -96,7 +98,9 @@ class Catalogue:
         return per_ms(spec.rate_of(index, self.topics[spec.name].partitions, spec.rate.at(now_ms)))
 
     def loads(self, spec: TopicSpec, partitions: int) -> tuple[float, ...] | None:
-        """For assignors that ask, as if measured once: records a second when the topic gets so many partitions."""
+        """Return loads for assignors that ask, as if measured once: records a second when the topic gets so many
+        partitions.
+        """
         rate = spec.rate.at(self.world.kernel.now_ms)
         return tuple(spec.rate_of(index, partitions, rate) for index in range(partitions)) if rate else None
 
@@ -187,14 +191,14 @@ class Catalogue:
             self.world.trace.tell(self.world.kernel.now_ms, "wanted", topics=wanted)
 
     def unwanted(self) -> list[Stream]:
-        """Partitions of topics that nobody subscribes to: what is written there waits for nobody."""
+        """Return partitions of topics without a subscriber: records written there count as no lag."""
         if len(self.wanted) == len(self.topics):
             return []
         return [stream for (topic, _), stream in self.world.records.streams.items() if topic not in self.wanted]
 
 
 def grown_racks(topic: Topic, partitions: int) -> tuple[tuple[str, ...], ...] | None:
-    """New partitions continue the pattern of the old ones."""
+    """Continue the pattern of the old partitions' racks for the new ones."""
     if topic.racks is None:
         return None
     racks = tuple(topic.racks)

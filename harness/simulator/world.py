@@ -1,7 +1,7 @@
-"""The world of one run: processes, a network, one group's coordinator, topics and records, in virtual time.
+"""Hold the world of one run: processes, a network, one group's coordinator, topics and records, in virtual time.
 
-Rooms      catalogue.py has the topics, network.py carries messages, rest.py leaps over idle time, broker.py has the
-           coordinator, process.py a member
+Parts      topic_catalogue.py has the topics, network.py carries messages, rest.py leaps over idle time, broker.py has
+           the coordinator, consumer_process.py a member
 Random     one generator, seeded by the run: same scenario, strategy and seed, same facts
 Start at   World.run
 """
@@ -52,7 +52,7 @@ FINER = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """What the world does not know: how members and coordinators of the run's strategy are made."""
+    """Make what the world does not know: the members and coordinators of the run's strategy."""
 
     member: Callable[[MemberSpec, str, str | None], tuple[Machine, str | None]]
     """A consumer for this member, under this name, and its group.instance.id; the last argument is another strategy
@@ -152,7 +152,7 @@ class World:
         self.broker.start()
 
     def run(self, until_ms: int) -> None:
-        """In slices between the points of the lag curve, because what a reader has done is only known up to now."""
+        """Run in slices between the points of the lag curve, because what a reader has done is only known up to now."""
         self.rest.plan_check(self.rest.window_ms)
         self.until_ms = until_ms
         while self.kernel.now_ms < until_ms:
@@ -163,7 +163,7 @@ class World:
             self.sample(until_ms)
 
     def finish(self) -> None:
-        """What is still going on is written down; `quiet` tells whether there was time to come to rest."""
+        """Write down what is still going on; `quiet` tells whether there was time to come to rest."""
         last_ms = max(self.timeline_over_ms, self.held_up_until_ms)
         settling_ms = self.settling_ms()
         quiet = settling_ms is not None and self.kernel.now_ms - last_ms >= settling_ms
@@ -189,9 +189,10 @@ class World:
         )
 
     def settling_ms(self) -> int | None:
-        """How long a group may take to come to rest after the last trouble: somebody's silence is noticed, others are
-        waited for, and clients hear of new partitions, each over the slowest of networks. None: it may never do, where
-        messages are lost, or take longer than anybody waits for them."""
+        """Return how long a group may take to come to rest after the last trouble. A silence is noticed, other members
+        are waited for, and clients hear of new partitions, each over the slowest of networks. None: it may never rest,
+        where messages are lost, or take longer than any timeout.
+        """
         scenario, applications = (
             self.scenario,
             [Application.from_settings(self.build.settings(one)) for one in self.members.values()],
@@ -233,12 +234,12 @@ class World:
     # What things take
 
     def fetch_ms(self) -> int:
-        """What a fetch takes at the most; a heartbeat that is sent beside it has been answered by then."""
+        """Return what a fetch takes at the most; a heartbeat that is sent beside it has been answered by then."""
         network = self.scenario.network
         return 2 * (network.latency_ms + network.jitter_ms) + self.constants.append_ms
 
     def round_trip_ms(self) -> int:
-        """From a commit to its answer, as a rule."""
+        """Return the usual time from a commit to its answer."""
         network = self.scenario.network
         return 2 * network.latency_ms + network.jitter_ms + self.constants.append_ms
 
@@ -276,9 +277,10 @@ class World:
             del self.processes[process.name]
 
     def failed(self, process: Process) -> None:
-        """Who waits to be started again is about to start, and not missing: nobody else starts it meanwhile.
+        """Note a failed process that waits to be started again: it is about to start, and no other code starts it
+        meanwhile.
 
-        Who was stopping anyway stays down, or comes up when its restart says so.
+        A process that was stopping anyway stays down, or comes up when its restart says so.
         """
         if process.stopping:
             return
@@ -286,7 +288,7 @@ class World:
         self.kernel.at(at_ms, start_now, self, process.name, at_ms, None)
 
     def commit_late(self, process: Process, offsets: Mapping[TopicPartition, int], at_ms: int) -> bool:
-        """A commit that was not worth an event of its own; nobody hears the answer. Whether it was accepted."""
+        """Commit without an event and without an answer, and return whether the commit was accepted."""
         if self.broker.coordinator is None:
             return False
         request = process.commit_of(offsets)
@@ -306,7 +308,7 @@ class World:
             self.trace.whisper(at_ms, "durable", member=name, partitions=partitions, offsets=committed)
 
     def heard_meanwhile(self, key: TimerKey) -> bool:
-        """Whether a session that seems to be over goes on, because of a commit that was not worth an event."""
+        """Tell whether a session that seems to be over goes on, because of a commit without an event of its own."""
         for process in self.processes.values():
             if process.machine.member_id == key[-1]:
                 process.hand_commits.before_silence()
@@ -326,7 +328,7 @@ class World:
     def committed_at_rest(
         self, process: Process, offsets: Mapping[TopicPartition, int], at_ms: int, times: int = 1
     ) -> None:
-        """The last of so many, all of the same partitions."""
+        """Count so many commits of the same partitions, of which the last is made."""
         self.broker.store(process.name, offsets, at_ms)
         coordinator = self.broker.coordinator
         session = self.build.session(coordinator, process.machine) if coordinator is not None else None
@@ -343,8 +345,9 @@ class World:
         self.broker.requests.add(request, times)
 
     def about_to_read(self, process: Process, partitions: Sequence[TopicPartition]) -> bool:
-        """Say who else reads them without being in the group any more. False: it is this one that has been removed, and
-        heard where to begin before it heard of that; anybody may ask for the offsets of a classic group."""
+        """Report other readers that are not in the group any more. Return False if this process has been removed
+        itself, and heard where to begin before it heard of that. Any client may fetch the offsets of a classic group.
+        """
         self.sample_bend()
         self.removed.discard(id(process))
         coordinator = self.broker.coordinator
@@ -388,7 +391,7 @@ class World:
         self.wire.reconnect(self.processes[name])
 
     def out_of_reach(self, process: Process) -> bool:
-        """The coordinator, for this process."""
+        """Tell whether the coordinator is out of this process's reach."""
         return process.cut_off or self.broker.coordinator is None
 
     def disturbed(self) -> None:
@@ -422,8 +425,9 @@ class World:
             self.sample(to_ms - 1)
 
     def sample_bend(self) -> None:
-        """Something is about to be read, or no longer, faster or slower, by more or by fewer: until now the curve went
-        on as before."""
+        """Sample the lag curve before reading begins or ends, or its speed changes: until now the curve went on as
+        before.
+        """
         now_ms, moment_ms = self.kernel.now_ms, min(MOMENT_MS, self.look_every_ms)
         if now_ms - self.last_sample_ms >= moment_ms:
             self.next_sample_ms = now_ms
@@ -432,7 +436,7 @@ class World:
         self.kernel.run_until(self.next_sample_ms)
 
     def sample(self, until_ms: int, *, leaping: bool = False) -> None:
-        """The points of the lag curve up to then; nothing has changed since the last event."""
+        """Add the points of the lag curve up to then; nothing has changed since the last event."""
         if self.next_sample_ms > until_ms:
             return
         rates = [process.reader.rate for process in self.processes.values()]
@@ -452,7 +456,7 @@ class World:
             self.next_sample_ms = self.bend_before(at_ms + step_ms, at_ms, behind)
 
     def bend_before(self, next_ms: int, now_ms: int, behind: Sequence[Reader]) -> int:
-        """When the first of those who are behind has caught up, if that is earlier: the rest is not done as fast."""
+        """Return when the first lagging process has caught up, if that is earlier: the rest is not done as fast."""
         after_ms = now_ms + MOMENT_MS
         level_ms = [at_ms for reader in behind if (at_ms := reader.level_ms()) is not None and at_ms >= after_ms]
         return min([next_ms, *level_ms])

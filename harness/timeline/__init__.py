@@ -1,4 +1,4 @@
-"""Do the events of a timeline to a world: a simulated one, or processes on a real cluster.
+"""Apply the events of a timeline to a world: a simulated one, or processes on a real cluster.
 
 schedule.py             what each kind of event does, and when it continues by itself
 lifecycle.py            processes start, stop, crash and come back

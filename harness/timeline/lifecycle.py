@@ -1,7 +1,8 @@
-"""Who is up, and how processes come and go: what the events of a timeline are made of.
+"""Start, stop, crash and restart processes: all events of a timeline are made of these steps.
 
-Given      a world that has been prepared: a simulated one (world.py), or a live one (harness/kafka/live/live_world.py)
-Start at   start_soon, end_it; all_present for who is meant by a name
+Given      a world that has been prepared: a simulated one (harness/simulator/world.py), or a live one
+           (harness/kafka/live/live_world.py)
+Start at   start_soon, end_it; all_present for the processes that a name stands for
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def start_now(world: World, name: str, at_ms: int, old: Process | None) -> None:
 
 
 def to_each(world: World, names: Sequence[str], action: Callable[[str, Process], None]) -> None:
-    """To those who live; who is about to start is waited for."""
+    """Apply an action to live processes; those about to start are waited for."""
     for name in names:
         if name in world.starting:
             world.kernel.at(world.starting[name], to_each, world, [name], action)
@@ -133,14 +134,14 @@ def to_each(world: World, names: Sequence[str], action: Callable[[str, Process],
 
 
 def take_down(world: World, name: str, kill: bool, downtime_ms: int) -> None:
-    """And up again after the downtime. Meanwhile it is about to start, and not missing: others reach and count it."""
+    """Take a process down, and up again after the downtime. Meanwhile it counts as about to start, not as missing."""
     old = world.processes.get(name)
     end_it(world, name, kill)
     come_up(world, name, world.kernel.now_ms + downtime_ms + world.start_delay_ms(), old)
 
 
 def end_it(world: World, name: str, kill: bool) -> None:
-    """Or see to it that it does not begin."""
+    """End a process, or see to it that it does not begin."""
     world.starting.pop(name, None)
     if name in world.processes:
         end(world, world.processes[name], kill)
@@ -166,7 +167,7 @@ def present(world: World, name: str) -> str:
 
 
 def all_present(world: World, names: Sequence[str]) -> list[str]:
-    """Who has their places now: after a surge, the newest of their successors that is up."""
+    """Return the processes that have these replica names now: after a surge, the newest successor that is up."""
     places = world.places
     heirs: dict[str, str] = {}
     for other in everybody(world):
@@ -176,16 +177,16 @@ def all_present(world: World, names: Sequence[str]) -> list[str]:
 
 
 def is_up(world: World, name: str) -> bool:
-    """Or about to be."""
+    """Tell whether a process is up or about to be."""
     return name in world.starting or (name in world.processes and not world.processes[name].stopping)
 
 
 def everybody(world: World) -> list[str]:
-    """Who is up first, then who is about to be."""
+    """List the processes that are up, then those that are about to be."""
     up = [name for name, process in world.processes.items() if not process.stopping]
     return list(dict.fromkeys([*up, *world.starting]))
 
 
 def running(world: World, kin: str) -> list[str]:
-    """Of a family. Or about to."""
+    """List the processes of a family that run or are about to."""
     return [name for name in everybody(world) if world.places.family(name) == kin]

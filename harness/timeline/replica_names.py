@@ -1,6 +1,6 @@
-"""Whose place a process has: in a surge its successor takes it, under a name of its own (consumer-2~2).
+"""Track the replica name of each process: in a surge its successor takes it, under a name of its own (consumer-2~2).
 
-Kept       and not read off names: a member may be called consumer-2~2 itself
+Kept       replica names are kept and not read off process names: a member may be called consumer-2~2 itself
 Start at   Places.of
 """
 
@@ -18,15 +18,15 @@ class Places:
         """In whose place, and which process there."""
 
     def of(self, name: str) -> str:
-        """What a process and its successors have in common: consumer-2, of consumer-2~3."""
+        """Return the replica name that a process and its successors share: consumer-2, of consumer-2~3."""
         return self._successors[name][0] if name in self._successors else name
 
     def attempt(self, name: str) -> int:
-        """Which process in its place: 1 before any surge."""
+        """Return the number of the process among those of its replica name: 1 before any surge."""
         return self._successors[name][1] if name in self._successors else 1
 
     def family(self, name: str) -> str:
-        """Whose replicas it is one of: consumer, of consumer-2 and of consumer-2~3."""
+        """Return the family of the replica: consumer, of consumer-2 and of consumer-2~3."""
         return kind_of(self.of(name))
 
     def succeed(self, name: str, taken: Container[str]) -> str:

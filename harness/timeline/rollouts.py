@@ -1,4 +1,4 @@
-"""Rolling restarts: some at a time, perhaps with another strategy, perhaps beside those whose place they take.
+"""Roll out restarts: some processes at a time, perhaps with another strategy, perhaps with a successor beside each.
 
 Start at   on_rolling_restart
 """
@@ -29,14 +29,16 @@ def on_rolling_restart(world: World, event: RollingRestart) -> None:
 
 
 def deploy(world: World, kin: str, strategy: str) -> None:
-    """To the family: also to its members that are down, whatever they had."""
+    """Set the family's strategy: also of its members that are down, whatever they had."""
     world.deployed[kin] = strategy
     for name in [name for name in world.strategies if world.places.family(name) == kin and not is_up(world, name)]:
         del world.strategies[name]
 
 
 def roll(world: World, event: RollingRestart, names: list[str]) -> None:
-    """Who was stopped before its turn came stays down, and has what was deployed once it is started."""
+    """Restart in turn. A process that was stopped before its turn stays down, and has the new strategy once it
+    starts.
+    """
     if event.strategy is not None:
         gone = [name for name in names if not is_up(world, name)]
         world.strategies |= {name: event.strategy for name in gone if not is_up(world, present(world, name))}
@@ -62,8 +64,10 @@ def roll(world: World, event: RollingRestart, names: list[str]) -> None:
 
 
 def replace_by_new(world: World, event: RollingRestart, name: str) -> None:
-    """A second process beside the first, which stops once the new one has had its start-up time: also one that its
-    supervisor has started again meanwhile, since with the same group.instance.id the second one fences it."""
+    """Start a second process beside the first, which stops once the new one has had its start-up time. That holds also
+    for a first process that its supervisor has started again meanwhile, since with the same group.instance.id the
+    second one fences it.
+    """
     world.starting.pop(name, None)
     successor = world.places.succeed(name, {*world.processes, *world.starting})
     if event.strategy is not None:

@@ -1,4 +1,4 @@
-"""Scaling to a size, and by the lag.
+"""Scale a group to a size, and by its lag.
 
 Start at   on_scale, on_autoscale
 """
@@ -40,7 +40,7 @@ def scale_in(world: World, name: str, order: int) -> None:
 
 
 def new_names(world: World, template: str, how_many: int) -> list[str]:
-    """Of places that nobody has."""
+    """Return replica names that no process has."""
     kin, taken = world.places.family(template), {world.places.of(name) for name in (*world.processes, *world.starting)}
     found, number = list[str](), 0
     while len(found) < how_many:
@@ -52,7 +52,7 @@ def new_names(world: World, template: str, how_many: int) -> list[str]:
 
 
 def on_autoscale(world: World, event: Autoscale) -> None:
-    """It looks at the lag of what its members read, also where it lets none of them begin."""
+    """Start an autoscaler. It looks at the lag of what its members read, also where it lets none of them begin."""
     note_who_could_be(world, event.template, event.most)
     tell(world, event)
     if not event.least and not world.wishes.has(event.template):

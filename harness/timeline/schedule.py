@@ -1,7 +1,8 @@
-"""The timeline done: what each kind of event does to the world, and when it goes on by itself.
+"""Schedule a timeline: what each kind of event does to the world, and when it goes on by itself.
 
-Given      a world that has been prepared: a simulated one (world.py), or a live one (harness/kafka/live/live_world.py)
-Each       event is a fact of the trace when it begins, and so is every step of one that has steps
+Given      a world that has been prepared: a simulated one (harness/simulator/world.py), or a live one
+           (harness/kafka/live/live_world.py)
+Facts      each event is a fact of the trace when it begins, and so is each of its steps
 Start at   schedule, the table ACTIONS
 """
 
@@ -85,7 +86,7 @@ def on_crash(world: World, event: Crash) -> None:
 
 
 def on_restart(world: World, event: Restart, round_: int = 1) -> None:
-    """Who is stopped between two rounds is not there to be restarted any more."""
+    """Restart processes. One that is stopped between two rounds is not restarted any more."""
     names = [name for name in all_present(world, event.members) if round_ == 1 or is_up(world, name)]
     tell(world, event, names)
     for name in names:
@@ -113,7 +114,9 @@ def on_isolate(world: World, event: Isolate) -> None:
 
 
 def get_into(world: World, event: Trouble, name: str, process: Process) -> None:
-    """Trouble for a while. Where several of a kind overlap, the last to begin counts, then those that are left."""
+    """Begin trouble for a while. Where several of a kind overlap, the last to begin counts, then those that are
+    left.
+    """
     lasting = world.lasting.setdefault((event.KIND, process), [])
     lasting.append(event)
     suffer(world, name, process, event)

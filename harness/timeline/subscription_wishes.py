@@ -1,6 +1,7 @@
-"""Who wants which topics: what members subscribe to, by name or by a pattern, for simulated and live runs alike.
+"""Track the topics that members subscribe to, by name or by a pattern, for simulated and live runs alike.
 
-Beyond     a process's end, and for the one that has its place after a surge: who is down is missed
+Beyond     a wish outlives its process, and passes to the process that has its replica name after a surge: the topics
+           of a process that is down are missed
 Start at   Wishes.of_all
 """
 
@@ -26,15 +27,15 @@ class Wishes:
         self._subscribed[self._places.of(name)] = (frozenset(topics), pattern)
 
     def has(self, name: str) -> bool:
-        """Whether it has ever said what it wants."""
+        """Tell whether the process has ever said what it wants."""
         return self._places.of(name) in self._subscribed
 
     def of_all(self, topics: Iterable[str]) -> list[str]:
-        """Of these topics, those that somebody wants."""
+        """Return those of these topics that some member wants."""
         return wanted(topics, set(self._subscribed.values()))
 
     def of(self, names: Iterable[str], topics: Iterable[str]) -> list[str]:
-        """Those that one of these members wants, also one that is not there."""
+        """Return those topics that one of these members wants, also a member that is not there."""
         places = [self._places.of(name) for name in names]
         return wanted(topics, {self._subscribed[one] for one in places if one in self._subscribed})
 

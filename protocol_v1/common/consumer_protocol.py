@@ -1,4 +1,5 @@
-"""ConsumerProtocol: the bytes inside JoinGroup's metadata and SyncGroup's assignment when the type is `consumer`.
+"""Encode and decode ConsumerProtocol: the metadata in JoinGroup and the assignment in SyncGroup for the type
+`consumer`.
 
 Given      a Subscription or Assignment and a version 0-3, or bytes
 Returns    bytes, or the value; MalformedBytes where they end too early, count below zero or are not UTF-8
@@ -119,7 +120,9 @@ def _topic_partitions(partitions: Mapping[str, Iterable[int]]) -> list[bytes]:
 
 
 class Reader:
-    """Big-endian reading with a position for messages. Nothing is allocated on the word of a length field."""
+    """Read big-endian values, with a position for messages. A length field alone never makes the reader allocate
+    memory.
+    """
 
     def __init__(self, data: bytes, what: str) -> None:
         self.data = data

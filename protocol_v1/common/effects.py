@@ -1,12 +1,12 @@
-"""What a machine wants done, as values. Whoever drives it does these things in the order in which they are listed.
+"""Define what a machine wants done, as values. The machine's driver performs these effects in the order of the list.
 
-Reply         answer that request; requests without one are parked, and may stay so for good
+Reply         answer that request; a request without a reply is parked, and may stay parked for good
 SetTimer      call on_timer(key) after delay_ms; a timer that is set again is replaced
-CancelTimer   forget it; cancelling a timer that is not set is nothing
+CancelTimer   forget the timer; cancelling a timer that is not set does nothing
 Append        make the records durable, then call on_append(append_id), with an error if that failed
 StateChanged  a fact for the trace: what a group became, on which event, and what the client gave as its reason
 
-member.py has what a member is told and wants besides: the members of both protocols share it, as they share drivers.
+member_effects.py has the further events and effects of members. Both protocols share them, as they share drivers.
 """
 
 from __future__ import annotations

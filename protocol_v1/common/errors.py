@@ -1,4 +1,4 @@
-"""Kafka's error codes, as far as group coordinators and their clients use them, and the lab's own two exceptions.
+"""Define Kafka's error codes that group coordinators and their clients use, and the lab's own two exceptions.
 
 A peer's mistake is an answer and carries an `Error`; a mistake of ours is an `InvariantBroken` and stops the run.
 """
@@ -60,7 +60,7 @@ class InvariantBroken(Exception):
 
 
 class MalformedBytes(ValueError):
-    """Somebody's subscription or assignment bytes cannot be read; the message says where and why."""
+    """Refuse subscription or assignment bytes that cannot be read; the message says where and why."""
 
 
 APPEND_ERRORS = {

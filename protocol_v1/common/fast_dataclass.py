@@ -1,9 +1,9 @@
-"""Values that are made by the hundred thousand: frozen to the type checker, and as cheap to make as any object.
+"""Make dataclasses that are frozen for the type checker only, so that creating one costs no more than any object.
 
-Why        a frozen dataclass sets each field through object.__setattr__, which was a fifth of a simulated run: a record
-           for every offset of every commit, an effect for every timer, a message for every question and answer
-Like       @dataclass(frozen=True, slots=True): equal and hashed by value, and nobody may change one. Only that it is
-           mypy which says so, and not the run
+Why        a frozen dataclass sets each field through object.__setattr__, which was a fifth of a simulated run: a run
+           creates a record for each committed offset, an effect for each timer, and every request and response
+Like       @dataclass(frozen=True, slots=True): equal and hashed by value, and no code may change one. mypy checks that,
+           the running program does not
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a member is told, and what it wants done beyond timers: the two halves of its conversation with a driver.
+"""Define the events that a member is told and the effects it wants done beyond timers. A driver exchanges both with it.
 
 Told       Poll, PollReturned, CallbackDone, Commit, Subscribe, Unsubscribe, EnforceRebalance, Close   the application
            Responded, Disconnected, MetadataChanged                                                    the network
@@ -46,7 +46,7 @@ class FindCoordinatorResponse(Response):
 
 
 class Callback(Enum):
-    """The methods of the application's ConsumerRebalanceListener."""
+    """Name the methods of the application's ConsumerRebalanceListener."""
 
     REVOKED = "onPartitionsRevoked"
     ASSIGNED = "onPartitionsAssigned"
@@ -54,7 +54,7 @@ class Callback(Enum):
 
 
 class CloseOption(Enum):
-    """KIP-1092: what a closing member does about its place in the group."""
+    """Choose what a closing member does about its place in the group (KIP-1092)."""
 
     DEFAULT = "default"
     """Dynamic members leave, static ones stay."""
@@ -63,7 +63,7 @@ class CloseOption(Enum):
 
 
 class Cause(Enum):
-    """Why a member wants to join (again), or is out; the value is what a trace says."""
+    """Name why a member wants to join (again), or is out; the value is what a trace says."""
 
     JOIN = "join"
     LEAVE = "leave"
@@ -118,7 +118,7 @@ class CallbackDone:
 
 @light()
 class Commit:
-    """commitSync or commitAsync; Committed tells how it went. commitSync may be called inside a callback."""
+    """Commit by commitSync or commitAsync; Committed tells how it went. commitSync may be called inside a callback."""
 
     offsets: Offsets
     sync: bool = True
@@ -158,12 +158,12 @@ class Responded:
 
 @light()
 class Disconnected:
-    """The connection to the coordinator broke; whatever was in flight there fails."""
+    """Report that the connection to the coordinator broke; all requests in flight there fail."""
 
 
 @light()
 class MetadataChanged:
-    """Fresh metadata of all topics of the cluster; also the answer to RequestMetadata."""
+    """Bring fresh metadata of all topics of the cluster; it is also the answer to RequestMetadata."""
 
     topics: Mapping[str, Topic]
 
@@ -193,7 +193,7 @@ Told: TypeAlias = (
 
 @light()
 class Send:
-    """To the coordinator; FindCoordinator goes to any broker."""
+    """Send a request to the coordinator; FindCoordinator goes to any broker."""
 
     request: Request
 
@@ -207,7 +207,7 @@ class Disconnect:
 
 @light(kw_only=True)
 class RequestMetadata:
-    """Nothing goes on before MetadataChanged comes."""
+    """Ask for metadata; the member does not go on before MetadataChanged comes."""
 
 
 @light()
@@ -218,7 +218,7 @@ class Call:
 
 @light(kw_only=True)
 class Raise:
-    """Out of poll(), which is over with it."""
+    """Raise an error out of poll(), which ends with it."""
 
     error: Error | None
     message: str
@@ -234,7 +234,7 @@ class Committed:
 
 @light()
 class Fetched:
-    """Where to go on from; -1 where nothing was committed, and the application's reset policy decides."""
+    """Tell where to go on from; -1 where nothing was committed, and the application's reset policy decides."""
 
     offsets: Offsets
 

@@ -1,7 +1,7 @@
-"""The requests and responses of the classic protocol, named and fielded as in Kafka's protocol, in snake case.
+"""Define the requests and responses of the classic protocol, with the fields of Kafka's protocol in snake case.
 
-Versions   a field knows from and until which version it is on the wire (`wire(since=..., until=...)`); a message is
-           built with all its fields, and who writes it down leaves out what the version does not have
+Versions   a field knows from and until which version it is on the wire (`wire(since=..., until=...)`). A message is
+           built with all its fields, and the encoder leaves out those that the version does not have
 Header     every request carries what Kafka's header does: version, client, correlation id; a Reply names its request,
            so two equal requests are told apart by their correlation ids
 Reference  Kafka 4.3.1, clients/src/main/resources/common/message
@@ -28,7 +28,7 @@ def wire(
     ignorable: bool = False,
     renamed_since: tuple[int, str] | None = None,
 ) -> Any:
-    """A field's place in the versions of its message.
+    """Define a field's place in the versions of its message.
 
     `nullable_since`: older versions write null as "". `ignorable`: an older version drops a given value in silence, as
     Kafka's clients do. `renamed_since`: from that version on the field has another name.
@@ -41,13 +41,17 @@ def wire(
 
 
 def topic_name() -> Any:
-    """From version 10 on Kafka names topics by id in the offset requests; the lab keeps names and calls them so."""
+    """Define a topic's name. From version 10 on Kafka names topics by id in the offset requests; the lab keeps
+    names.
+    """
     return wire(renamed_since=(10, "topic_name"))
 
 
 @light(kw_only=True)
 class Request:
-    """What Kafka's request header holds. Requests compare by value; the correlation id tells two equal ones apart."""
+    """Hold what Kafka's request header holds. Requests compare by value; the correlation id tells two equal ones
+    apart.
+    """
 
     versions: ClassVar[range]
     latest: ClassVar[int]
@@ -61,12 +65,12 @@ class Request:
 
 @light(kw_only=True)
 class Response:
-    """What a coordinator answers."""
+    """Carry what a coordinator answers."""
 
 
 @light(kw_only=True)
 class Protocol:
-    """One entry of a member's ordered list: an assignor's name and the bytes it wants the leader to see."""
+    """Hold one entry of a member's ordered list: an assignor's name and the bytes it wants the leader to see."""
 
     name: str
     metadata: bytes

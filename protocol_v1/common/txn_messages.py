@@ -1,6 +1,7 @@
-"""TxnOffsetCommit, request and response: what a transactional producer commits for a consumer.
+"""Define TxnOffsetCommit, request and response: the offsets that a transactional producer commits for a consumer.
 
-Apart from messages.py, because only the coordinator of classic groups serves it: protocol_v2 takes all that is there.
+It is apart from messages.py because only the coordinator of classic groups serves it. protocol_v2 uses all messages
+of messages.py.
 Reference  Kafka 4.3.1, clients/src/main/resources/common/message
 """
 
@@ -30,7 +31,7 @@ class TxnOffsetCommitRequestTopic:
 
 @light(kw_only=True)
 class TxnOffsetCommitRequest(Request):
-    """What a transactional producer commits for a consumer; it counts once the transaction has ended."""
+    """Commit offsets of a transactional producer for a consumer; they count once the transaction has ended."""
 
     versions: ClassVar[range] = range(0, 6)
     latest: ClassVar[int] = 5

@@ -1,7 +1,8 @@
-"""Views and deletions: DescribeGroups, ListGroups, DeleteGroups, OffsetDelete, and offsets that grow old.
+"""Serve DescribeGroups, ListGroups, DeleteGroups and OffsetDelete, and delete offsets that have expired.
 
-Views      show a group once the log knows it: right after MEMBER_ID_REQUIRED created one, it may still be unknown
-Expiry     every offsets.retention.check.interval.ms; an empty group without offsets goes with it, handed-out ids too
+Views      show a group once the log knows it: a group that MEMBER_ID_REQUIRED has just created may still be unknown
+Expiry     every offsets.retention.check.interval.ms; it also deletes an empty group without offsets and the member ids
+           that were handed out in it
 Reference  GroupMetadataManager.describeGroups, GroupCoordinatorShard.cleanupGroupMetadata in Apache Kafka
 """
 
@@ -90,7 +91,9 @@ def list_groups(turn: Turn, request: ListGroupsRequest) -> None:
 
 
 def delete_groups(turn: Turn, request: DeleteGroupsRequest) -> None:
-    """Once the log has caught up: a commit under way would otherwise come back after its group is gone."""
+    """Delete groups once the log has caught up: a commit under way would otherwise come back after its group is
+    gone.
+    """
     if turn.shard.pending:
         turn.when_durable(lambda turn, error: delete_groups(turn, request))
     else:
@@ -129,7 +132,9 @@ def delete_now(turn: Turn, request: DeleteGroupsRequest) -> None:
 
 
 def take_out(turn: Turn, group: ClassicGroup) -> GroupOffsets:
-    """At once, so that whoever joins before the tombstones are durable begins a new life of the group."""
+    """Take a group out at once, so that a member that joins before the tombstones are durable begins a new life of the
+    group.
+    """
     offsets = turn.shard.image.offsets.pop(group.group_id, {})
     turn.cancel_timers(group)
     turn.move(group, Event.DELETED)
@@ -138,7 +143,7 @@ def take_out(turn: Turn, group: ClassicGroup) -> GroupOffsets:
 
 
 def put_back(turn: Turn, deleted: Iterable[tuple[ClassicGroup, GroupOffsets]]) -> None:
-    """The log refused the tombstones. Ids that had been handed out are not waited for again."""
+    """Put groups back because the log refused the tombstones. Ids that had been handed out are not waited for again."""
     for group, offsets in deleted:
         if group.group_id not in turn.shard.groups:
             group.pending_join.clear()
@@ -148,7 +153,7 @@ def put_back(turn: Turn, deleted: Iterable[tuple[ClassicGroup, GroupOffsets]]) -
 
 
 def tombstones(turn: Turn, group: ClassicGroup, offsets: GroupOffsets) -> list[Record]:
-    """Also for what an open transaction was about to commit."""
+    """Return the tombstones of a group and its offsets, also of those that an open transaction was about to commit."""
     pending = turn.shard.image.pending_in(group.group_id) - offsets.keys()
     gone: list[Record] = [
         OffsetTombstone(group=group.group_id, topic=topic, partition=partition)
@@ -158,7 +163,9 @@ def tombstones(turn: Turn, group: ClassicGroup, offsets: GroupOffsets) -> list[R
 
 
 def offset_delete(turn: Turn, request: OffsetDeleteRequest) -> None:
-    """As with commits, what names no existing partition is refused before the group is looked at."""
+    """Serve OffsetDelete. As with commits, an entry that names no existing partition is refused before the group is
+    seen.
+    """
     wanted = [(topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions]
     errors = {key: check_partition(turn, request.version, *key) for key in wanted}
     existing = [key for key in wanted if errors[key] is Error.NONE]
@@ -240,7 +247,7 @@ def write_off(turn: Turn, gone: list[OffsetTombstone]) -> None:
 
 
 def on_expiry_timer(turn: Turn) -> None:
-    """Offsets of topics that nobody in the group reads any more, and groups that hold nothing at all."""
+    """Delete offsets of topics that no member of the group reads any more, and groups that hold nothing at all."""
     turn.set_timer(EXPIRY_KEY, turn.config.offsets_retention_check_interval_ms)
     if turn.shard.pending:
         return  # a commit may be under way: what a group holds is known next time
@@ -274,7 +281,9 @@ def has_expired(turn: Turn, group: ClassicGroup, committed: OffsetCommit) -> boo
 
 
 def age_counts_from(group: ClassicGroup, committed: OffsetCommit) -> int | None:
-    """None: nothing expires, because the group is rebalancing or nobody knows what it reads."""
+    """Return the time from which the offset's age counts; None, so that it does not expire, where the group rebalances
+    or its topics are unknown.
+    """
     if group.protocol_type is None:
         return committed.commit_timestamp
     if group.state is State.EMPTY:

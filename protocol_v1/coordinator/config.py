@@ -1,4 +1,4 @@
-"""A broker's settings that a classic coordinator obeys, under Kafka's names and with Kafka 4.3.1's defaults."""
+"""Hold the broker's settings that a classic coordinator obeys, under Kafka's names and with Kafka 4.3.1's defaults."""
 
 from __future__ import annotations
 

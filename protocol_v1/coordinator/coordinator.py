@@ -1,14 +1,14 @@
-"""The coordinator of classic groups: one partition of __consumer_offsets, as a machine without I/O.
+"""Serve the classic groups of one partition of __consumer_offsets, as a machine without I/O.
 
 Given      requests, timers that fired, appends that finished, topics that changed, transactions that ended; each with
            the time
-Returns    effects, in the order in which they are to be done (effects.py)
+Returns    effects, in the order in which they are to be done (protocol_v1/common/effects.py)
 Contract   a timer that was replaced or cancelled does not fire. Every Append is answered by one on_append, in order.
            What was appended durably, in order, is what `load` of the next coordinator is given
-Waits      answers that depend on a record leave only after its on_append; a driver that has no log of its own uses
-           `at_once`, which takes every append for durable on the spot
+Waits      answers that depend on a record leave only after its on_append. A driver that has no log of its own uses
+           `at_once`, which treats every append as durable at once
 Reference  GroupCoordinatorShard and GroupMetadataManager in Apache Kafka 4.3.1
-Start at   Coordinator.handle; join.py for the way in, rebalance.py for the heart of it
+Start at   Coordinator.handle; then join.py for joining members, and rebalance.py for the rebalance itself
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ HANDLERS: Mapping[type[Request], Callable[[Turn, Any], None]] = {
 
 
 class Status(Enum):
-    """Whether the partition is served here; the value is what requests hear meanwhile."""
+    """Tell whether the coordinator serves the partition; the value is the error that requests get meanwhile."""
 
     LOADING = Error.COORDINATOR_LOAD_IN_PROGRESS
     ACTIVE = Error.NONE
@@ -106,7 +106,7 @@ class Coordinator:
 
     @property
     def groups(self) -> Mapping[str, ClassicGroup]:
-        """To look at, not to change."""
+        """Return the groups to look at, not to change."""
         return self.shard.groups
 
     def handle(self, request: Request, now_ms: int) -> list[Effect]:
@@ -143,7 +143,7 @@ class Coordinator:
         return turn.effects
 
     def update_topics(self, topics: Mapping[str, int], now_ms: int) -> list[Effect]:
-        """New metadata. More partitions mean nothing to a classic coordinator: its members watch them, not it."""
+        """Take in new metadata. More partitions mean nothing to a classic coordinator: its members watch them."""
         turn = Turn(self.shard, now_ms)
         before, self.shard.topics = self.shard.topics or {}, topics
         deleted = frozenset(before) - frozenset(topics)
@@ -172,7 +172,9 @@ class Coordinator:
         return turn.effects
 
     def unload(self, now_ms: int) -> list[Effect]:
-        """The partition moves elsewhere in good order: whoever is parked is told to look for the new coordinator."""
+        """Give up the partition in good order: parked requests are answered, to make members look for the new
+        coordinator.
+        """
         turn = Turn(self.shard, now_ms)
         self.status = Status.UNLOADED
         moved = Error.NOT_COORDINATOR

@@ -1,7 +1,7 @@
-"""One error for any request: what a broker answers before it looks at the group.
+"""Answer any request with one error, as a broker does before it looks at the group.
 
-Loading and moved coordinators answer this way, and so can whoever stands in front of one: a server that has no
-authorisation, a simulated network that knows the coordinator to be elsewhere.
+A coordinator that loads its partition or has lost it answers this way. So can what stands in front of a coordinator:
+a server without authorisation, or a simulated network that knows the coordinator to be on another broker.
 """
 
 from __future__ import annotations

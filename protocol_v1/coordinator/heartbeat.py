@@ -1,4 +1,4 @@
-"""Heartbeat, and what happens to who falls silent.
+"""Serve Heartbeat, and remove members whose session has expired.
 
 Reference  classicGroupHeartbeat, expireClassicGroupMemberHeartbeat in Apache Kafka
 """

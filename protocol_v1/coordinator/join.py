@@ -1,6 +1,6 @@
-"""JoinGroup: who may come in, and whether that starts a rebalance.
+"""Serve JoinGroup: decide which members may join, and whether a join starts a rebalance.
 
-Given      a request that may be of a stranger, of an id that was handed out, or of a member
+Given      a request of a new member, of a member id that was handed out, or of a known member
 Returns    in the turn's effects: an answer, or the request parked until the join phase ends
 Checks     form, group, capacity, protocols, identity - in this order, which decides the error code
 Reference  KIP-394 (handed-out ids), KIP-345 (instance ids), KIP-814 (skip_assignment); classicGroupJoin in Apache Kafka

@@ -1,6 +1,6 @@
-"""LeaveGroup: one member, or a batch of them, and administrators who remove static members by instance id.
+"""Serve LeaveGroup: one member leaves, a batch of members leaves, or an administrator removes static members.
 
-Reference  classicGroupLeave in Apache Kafka; KIP-345 for the batch
+Reference  classicGroupLeave in Apache Kafka; KIP-345 for the batch, which names static members by instance id
 """
 
 from __future__ import annotations

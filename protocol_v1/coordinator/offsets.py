@@ -1,7 +1,7 @@
-"""OffsetCommit and OffsetFetch: who may commit in which state, and what a fetch shows.
+"""Serve OffsetCommit and OffsetFetch: decide which member may commit in which state, and what a fetch returns.
 
 Commit     first each partition's topic, then the group's rule for all that is left, then each partition's metadata
-Fetch      anybody, in any state; it shows what is durable, and what is stable to those who ask for that
+Fetch      any client may fetch, in any state. It sees durable offsets, or stable ones where the request asks for those
 Reference  ClassicGroup.validateOffsetCommit, OffsetMetadataManager in Apache Kafka
 Start at   offset_commit, offset_fetch
 """
@@ -43,7 +43,7 @@ Wanted = list[tuple[str, OffsetCommitRequestPartition | TxnOffsetCommitRequestPa
 
 
 def offset_commit(turn: Turn, request: OffsetCommitRequest) -> None:
-    """What names no existing partition is refused before the group is even looked at."""
+    """Serve OffsetCommit. An entry that names no existing partition is refused before the group is even looked at."""
     results: Results = {}
     wanted: Wanted = []
     for topic in request.topics:
@@ -82,7 +82,7 @@ def offset_commit(turn: Turn, request: OffsetCommitRequest) -> None:
 
 
 def partitions_of(turn: Turn, topic: str) -> int | None:
-    """None: topics are not looked at here."""
+    """Return the topic's partition count; None where this coordinator does not look at topics."""
     topics = turn.shard.topics
     return topics.get(topic, 0) if topics is not None else None
 
@@ -122,7 +122,7 @@ def store_offsets(
     expires_ms: int | None = None,
     written_as: Callable[[OffsetCommit], OffsetCommit | PendingOffset] = lambda commit: commit,
 ) -> None:
-    """All that a partition's metadata does not forbid, in one append; the answer follows it."""
+    """Append all offsets that their metadata does not forbid, in one append; the answer follows it."""
     records: list[OffsetCommit | PendingOffset] = []
     accepted: list[Error] = []
     for name, partition in wanted:
@@ -214,7 +214,9 @@ def fetch_response(turn: Turn, request: OffsetFetchRequest, error: Error) -> Off
 def known_and_unknown(
     turn: Turn, asked: OffsetFetchRequestGroup, request: OffsetFetchRequest
 ) -> OffsetFetchResponseGroup:
-    """Where topics go by id, one that does not exist has no name under which to look for commits."""
+    """Answer for known and unknown topics. Where topics go by id, an unknown one has no name under which to find
+    commits.
+    """
     topics, known = asked.topics, turn.shard.topics
     if request.version < TOPIC_IDS_SINCE or topics is None or known is None:
         return fetched_group(turn, asked, stable=request.require_stable)

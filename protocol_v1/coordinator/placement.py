@@ -1,4 +1,4 @@
-"""Which partition of __consumer_offsets, and with it which broker, coordinates a group."""
+"""Compute which partition of __consumer_offsets, and with it which broker, coordinates a group."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ OFFSETS_TOPIC_PARTITIONS = 50
 
 
 def coordinator_partition(group_id: str, partitions: int = OFFSETS_TOPIC_PARTITIONS) -> int:
-    """Kafka's Utils.abs(groupId.hashCode) % partitions; that abs makes 0 of the one int without a positive twin."""
+    """Compute Kafka's Utils.abs(groupId.hashCode) % partitions; that abs makes 0 of the one int without a positive
+    twin.
+    """
     h = string_hash(group_id)
     if h >= 2**31:
         h = 2**32 - h

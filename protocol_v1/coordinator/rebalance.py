@@ -1,8 +1,8 @@
-"""A rebalance from its first cause to the generation that ends its join phase.
+"""Rebalance a group, from the first cause to the generation that ends the join phase.
 
-prepare      the group turns to PreparingRebalance: parked syncs are sent away, members are given time to rejoin
+prepare      the group becomes PreparingRebalance: parked syncs get an error, and members get time to rejoin
 try_complete the join phase ends early once every member, and every id handed out, has joined
-complete     whoever has not rejoined is dropped, the generation goes up, the parked joins are answered
+complete     members that have not rejoined are dropped, the generation goes up, the parked joins are answered
 
 A group that was empty waits for group.initial.rebalance.delay.ms first, and longer while members keep coming.
 Reference  GroupMetadataManager.prepareRebalance, completeClassicGroupJoin in Apache Kafka
@@ -21,7 +21,7 @@ from rebalance_lab.protocol_v1.coordinator.state.states import Event, State
 def rebalance_or_complete(
     turn: Turn, group: ClassicGroup, event: Event, *, member_id: str | None = None, client_reason: str | None = None
 ) -> None:
-    """Something changed: it starts a rebalance, or it may be what the one under way was waiting for."""
+    """React to a change: it starts a rebalance, or it may be what the one under way was waiting for."""
     if group.state is State.PREPARING_REBALANCE:
         try_complete_join(turn, group)
     else:
@@ -49,7 +49,9 @@ def prepare_rebalance(
 
 
 def try_complete_join(turn: Turn, group: ClassicGroup) -> None:
-    """In a group that was empty only its timer ends the join phase, even if everybody known is there."""
+    """End the join phase if all have joined. In a group that was empty only its timer ends it, even if all known are
+    there.
+    """
     if group.state is State.PREPARING_REBALANCE and group.previous_state is not State.EMPTY and group.all_joined:
         complete_join(turn, group)
 
@@ -102,7 +104,9 @@ def drop_absent_dynamic_members(turn: Turn, group: ClassicGroup) -> None:
 
 
 def answer_joins(turn: Turn, group: ClassicGroup) -> None:
-    """Everyone's session begins anew, also an absent static member's; everyone now owes a SyncGroup."""
+    """Answer the parked joins. Every session begins anew, also an absent static member's; every member now owes a
+    SyncGroup.
+    """
     group.pending_sync.clear()
     for member in group.in_order():
         request = group.unpark_join(member)
@@ -116,7 +120,7 @@ def answer_joins(turn: Turn, group: ClassicGroup) -> None:
 def current_generation(
     group: ClassicGroup, member_id: str, *, list_members: bool = True, skip_assignment: bool = False
 ) -> JoinGroupResponse:
-    """What a member is told of the generation; the leader is told who is in it."""
+    """Return what a member is told of the generation; the leader also gets the list of members."""
     leads = list_members and member_id == group.leader
     return JoinGroupResponse(
         generation_id=group.generation_id,
@@ -156,7 +160,7 @@ def answer_sync(turn: Turn, group: ClassicGroup, member: ClassicMember, response
 
 
 def remove_member(turn: Turn, group: ClassicGroup, member_id: str) -> None:
-    """Of a member that left or expired. Its parked SyncGroup is never answered, as in Kafka."""
+    """Remove a member that left or expired. Its parked SyncGroup is never answered, as in Kafka."""
     member = group.members[member_id]
     turn.cancel_timer(session_key(group, member_id))
     request = group.unpark_join(member)

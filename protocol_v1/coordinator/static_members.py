@@ -1,6 +1,6 @@
-"""Static members (KIP-345): a restarted consumer takes over what its instance id holds, under a new member id.
+"""Let a restarted static member (KIP-345) take over what its instance id holds, under a new member id.
 
-Given      a JoinGroup without a member id, with an instance id that somebody holds
+Given      a JoinGroup without a member id, whose instance id a member already holds
 Returns    in the turn's effects: the former holder's parked requests fenced; then either the current generation once
            the takeover is durable, without a rebalance, or the request parked like any other
 Reference  updateStaticMemberThenRebalanceOrCompleteJoin in Apache Kafka; KIP-814 for skip_assignment
@@ -40,7 +40,7 @@ def replace_static_member(turn: Turn, group: ClassicGroup, request: JoinGroupReq
 
 
 def take_over(turn: Turn, group: ClassicGroup, old: ClassicMember, new_id: str) -> ClassicMember:
-    """Whoever still waits under the old id is the duplicate that fencing is for."""
+    """Replace the old member id. A request that still waits under it is of the duplicate that fencing is for."""
     join = group.unpark_join(old)
     if join is not None:
         fenced = JoinGroupResponse(error_code=Error.FENCED_INSTANCE_ID, member_id=old.member_id)
@@ -60,7 +60,9 @@ def keep_generation(
     new: ClassicMember,
     old_leader: str | None,
 ) -> None:
-    """The selected protocol stays, so nobody else needs to notice: the takeover is written down, then answered."""
+    """Keep the generation: the selected protocol stays, so the takeover is written down and answered without a
+    rebalance.
+    """
 
     def written(turn: Turn, error: Error) -> None:
         if error is not Error.NONE:
@@ -76,9 +78,9 @@ def keep_generation(
 def takeover_answer(
     group: ClassicGroup, request: JoinGroupRequest, new: ClassicMember, old_leader: str | None
 ) -> JoinGroupResponse:
-    """A leader that comes back must not assign again, since nobody else rejoins.
+    """Answer the takeover. A leader that comes back must not assign again, since no other member rejoins.
 
-    Before KIP-814 there was no way to say so but to name the old leader id, which nobody has any more.
+    Before KIP-814 the only way to say so was to name the old leader id, which no member has any more.
     """
     if request.version >= SKIP_ASSIGNMENT_SINCE:
         return current_generation(group, new.member_id, skip_assignment=group.leader == new.member_id)
@@ -95,7 +97,7 @@ def undo(
     old_leader: str | None,
     error: Error,
 ) -> None:
-    """The log refused the takeover: the old id lives on, with its own list and timeouts."""
+    """Take back a takeover that the log refused: the old id lives on, with its own list and timeouts."""
     if new.parked_join is not request:
         return  # answered meanwhile, by a rebalance or by a removal
     group.unpark_join(new)

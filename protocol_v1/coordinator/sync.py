@@ -1,4 +1,4 @@
-"""SyncGroup: members wait for the leader's assignment, which counts once it is durable.
+"""Serve SyncGroup: members wait for the leader's assignment, which counts once it is durable.
 
 Checks     form, group, identity, generation, protocol (KIP-559) - in this order
 Reference  classicGroupSync in Apache Kafka
@@ -85,7 +85,7 @@ def spread(turn: Turn, group: ClassicGroup, assignments: dict[str, bytes]) -> No
 
 
 def on_sync_timer(turn: Turn, group: ClassicGroup) -> None:
-    """Who joined but never synced is dropped, be it static or the leader, and however long the group is Stable."""
+    """Drop members that joined but never synced, be they static or the leader, and however long the group is Stable."""
     for member_id in list(group.pending_sync):
         group.remove(member_id)
         turn.cancel_timer(session_key(group, member_id))

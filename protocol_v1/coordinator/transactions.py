@@ -1,9 +1,9 @@
-"""TxnOffsetCommit, and the end of a transaction: offsets that are written, and count later or never.
+"""Serve TxnOffsetCommit and the end of a transaction: the offsets are written at once, and count when it commits.
 
-Commit     the rules of OffsetCommit, except that the group's state does not matter, and that a producer which names
-           no member may commit at any time: older ones cannot. It keeps no session alive
-Pending    until the marker comes; a fetch that asks for stable offsets is told so
-End        told by the transaction coordinator, which the caller plays; not a request of these messages
+Commit     the rules of OffsetCommit, except that the group's state does not matter. A producer that names no member
+           may commit at any time, because older producers cannot name one. It keeps no session alive
+Pending    the offsets are pending until the marker comes; a fetch that asks for stable offsets is told so
+End        the caller plays the transaction coordinator and reports the end; it is not a request of these messages
 Reference  OffsetMetadataManager.commitTransactionalOffset and replayEndTransactionMarker in Apache Kafka 4.3.1
 Start at   txn_offset_commit, complete_transaction
 """

@@ -1,8 +1,8 @@
-"""Starting commits, and their ends: who may commit is decided here, before anything is sent.
+"""Start and end commits. A member decides here, before anything is sent, whether it may commit.
 
-Rule       a group commit carries generation and member id, so only a Stable member sends one. Others are told at once
-           that a rebalance is in progress, or that they are no longer in the group
-Ends       every commit ends exactly once, with a Committed; commit_over is that end
+Rule       a group commit carries generation and member id, so only a Stable member sends one. In other states the
+           application is told at once that a rebalance is in progress, or that the member has left the group
+Ends       every commit ends exactly once, with a Committed; commit_over reports it
 Reference  ConsumerCoordinator.sendOffsetCommitRequest in Apache Kafka 4.3.1
 Start at   commit_async
 """
@@ -27,7 +27,7 @@ def note_positions(memory: MemberMemory, positions: Offsets) -> None:
 
 
 def commit_async(turn: MemberTurn, offsets: Offsets, by: str) -> PendingCommit:
-    """Sent once, never again. Without a coordinator it waits for the lookup to end."""
+    """Send a commit once, never again. Without a coordinator it waits for the lookup to end."""
     commit = PendingCommit(dict(offsets), by)
     if offsets and not turn.memory.coordinator_known:
         turn.look_up()

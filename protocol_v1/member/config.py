@@ -1,4 +1,4 @@
-"""A consumer's settings that a classic member obeys, under Kafka's names and with the Java client 4.3.1's defaults."""
+"""Hold the consumer's settings that a classic member obeys, with the Java client 4.3.1's names and defaults."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class MemberConfig:
         return max(1, self.retry_backoff_ms)
 
     def backoff_ms(self, attempts: int, jitter: float) -> int:
-        """Kafka's exponential back-off: doubling up to the maximum, which the jitter does not exceed either."""
+        """Return Kafka's exponential back-off: doubling up to the maximum, which the jitter does not exceed either."""
         initial, longest = self.retry_backoff_ms, self.retry_backoff_max_ms
         base = min(initial << min(attempts, 30), longest)
         return max(1, min(round(base * jitter), longest))

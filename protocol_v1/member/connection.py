@@ -1,7 +1,7 @@
-"""A member and its coordinator: finding it, losing it, and what is in flight when it is lost.
+"""Find a member's coordinator, lose it, and fail the requests in flight when it is lost.
 
-Lookup     poll() asks and waits; the heartbeats ask too, and forget a question that may be stuck
-Loss       what was in flight fails, each request in its own way. The coordinator may have done what was asked, or not
+Lookup     poll() asks and waits; the heartbeats ask too, and forget a lookup that may be stuck
+Loss       requests in flight fail, each in its own way. The coordinator may have done what was asked, or not
 Reference  AbstractCoordinator.ensureCoordinatorReady and markCoordinatorUnknown in Apache Kafka 4.3.1
 Start at   coordinator_ready, coordinator_unknown
 """
@@ -61,7 +61,7 @@ def lookup_failed(turn: MemberTurn) -> None:
 
 
 def coordinator_unknown(turn: MemberTurn, reason: str) -> None:
-    """By our own decision: the connection is dropped, and what is in flight on it fails."""
+    """Drop the connection by the member's own decision; requests in flight on it fail."""
     if turn.memory.coordinator_known:
         turn.disconnect(reason)
         connection_lost(turn)

@@ -1,4 +1,4 @@
-"""What a member makes of each error code, by the request it comes back to: one table.
+"""List how a member reacts to each error code, by the request that was refused, as one table.
 
 Missing    a code that the table does not name for a request has that request's reaction in OTHERWISE
 Guarded    the resets of Join, Sync and Heartbeat happen only while the member's generation is still the one that the

@@ -1,8 +1,8 @@
-"""Heartbeats, and the deadlines that the heartbeat thread keeps: session and max.poll.interval.
+"""Send heartbeats, and keep the heartbeat thread's deadlines: session and max.poll.interval.
 
 Ticks      one rule at a time, first match first: coordinator unknown, session deadline, poll deadline, heartbeat due.
            Active only in CompletingRebalance and Stable
-Session    a member cannot declare itself dead: when its heartbeats go unanswered it only looks for the coordinator anew
+Session    a member cannot end its own membership: when its heartbeats go unanswered, it looks for the coordinator again
 Reference  AbstractCoordinator.HeartbeatThread and Heartbeat in Apache Kafka 4.3.1
 Start at   tick, tick_at
 """
@@ -28,7 +28,7 @@ def restart_deadlines(turn: MemberTurn) -> None:
 
 
 def tick_at(memory: MemberMemory) -> int | None:
-    """When a rule of `tick` applies next."""
+    """Return when a rule of `tick` applies next."""
     if memory.state not in HEARTBEATING or (memory.closing is not None and memory.closing.left):
         return None
     if not memory.coordinator_known:

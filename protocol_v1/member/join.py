@@ -1,6 +1,6 @@
-"""The join loop: prepare, JoinGroup, SyncGroup, complete - and again, until no rejoin is needed.
+"""Join the group in a loop: prepare, JoinGroup, SyncGroup, complete, until no rejoin is needed.
 
-Loop       runs inside poll() and never waits there: what is in flight is looked at again when something has come
+Loop       runs inside poll() and never waits there: the next answer continues an exchange that is in flight
 Failures   22, 25, 27 and 79 start over at once; other retriable ones after a back-off; the rest is raised.
            Without a reset in between there is no second prepare, so no callback runs twice
 Complete   runs when poll() finds the finished exchange: revoke (cooperative), own, assign, and rejoin if it revoked
@@ -63,7 +63,7 @@ def join_loop(turn: MemberTurn) -> None:
 
 
 def join_step(turn: MemberTurn) -> bool:
-    """Whether there is more to be done at once."""
+    """Take one step, and return whether there is more to be done at once."""
     memory = turn.memory
     if not coordinator_ready(turn) or (memory.join is None and turn.now_ms < memory.retry_at_ms):
         return False
@@ -84,7 +84,7 @@ def join_step(turn: MemberTurn) -> bool:
 
 
 def start_over(turn: MemberTurn, failure: JoinFailure) -> bool:
-    """Whether the loop goes on at once."""
+    """Start the loop over after a failure, and return whether it goes on at once."""
     memory = turn.memory
     memory.join = None
     if failure.error is not Error.MEMBER_ID_REQUIRED:
@@ -187,7 +187,7 @@ def exchange_failed(turn: MemberTurn, how: Reaction, error: Error) -> None:
 
 
 def lead(turn: MemberTurn, response: JoinGroupResponse) -> None:
-    """Watch everybody's topics; metadata of topics that this member does not subscribe to is fetched first."""
+    """Watch the topics of all members; metadata of topics that this member does not subscribe to is fetched first."""
     subscribed = turn.memory.subscribed
     try:
         subscribed.group = topics_of(subscriptions_of(response.members))
@@ -272,7 +272,9 @@ def on_sync(turn: MemberTurn, sent: Sent, response: SyncGroupResponse) -> None:
 
 
 def complete(turn: MemberTurn, data: bytes) -> bool:
-    """Whether the loop goes on at once; otherwise a callback runs, or something was raised."""
+    """Finish the exchange, and return whether the loop goes on at once; otherwise a callback runs, or an error was
+    raised.
+    """
     memory, subscribed = turn.memory, turn.memory.subscribed
     if not memory.is_leader:
         subscribed.assigned_from = None

@@ -1,10 +1,11 @@
-"""The leader's work between JoinGroup and SyncGroup: everybody's subscriptions in, everybody's assignment out.
+"""Compute the assignment as the leader does between JoinGroup and SyncGroup, from the subscriptions of all members.
 
 Given      the answer to the leader's JoinGroup, and metadata of all topics that the group subscribes to
 Returns    assignments as bytes; none at all after a static leader's restart, whose group keeps what it has (KIP-814)
 Claims     what a member owns is in its subscription, except for `sticky`, whose members tell it in user data
-User data  of each member stands in the group that a custom assignor is asked about; its own goes out with the shares
-Custom     cooperative assignors other than Kafka's own are checked: what somebody still claims must not be given away
+User data  a custom assignor sees each member's user data in the group, and may send its own with each assignment
+Custom     cooperative assignors other than Kafka's own are checked: a partition that a member still claims must not
+           be given to another member
 Reference  ConsumerCoordinator.onLeaderElected in Apache Kafka 4.3.1
 Start at   assignments_of
 """
@@ -36,8 +37,9 @@ def subscriptions_of(members: Sequence[JoinGroupResponseMember]) -> dict[str, Su
 
 @lru_cache(maxsize=1 << 10)
 def read(metadata: bytes) -> Subscription:
-    """A leader looks at everybody's topics first, and assigns when it has metadata of them: that is twice. And where
-    everything was revoked before joining, nearly everybody says the same."""
+    """Decode a subscription, and remember it: a leader first looks at all topics, and later assigns with their
+    metadata. Where all members revoke before they join, nearly all subscriptions are the same bytes.
+    """
     return decode_subscription(metadata)
 
 

@@ -1,8 +1,8 @@
-"""The ways out: close, unsubscribe, and a poll that came too late.
+"""Take a member out of its group: by close, by unsubscribe, or after a poll that came too late.
 
 Close      commit, then the callback, then LeaveGroup, which is sent once and never again
 Static     members stay unless they are closed with LEAVE_GROUP: their partitions wait for them (KIP-345, KIP-1092)
-Lost       instead of revoked, when the generation is reset already or a rebalance is under way
+Lost       onPartitionsLost runs instead of onPartitionsRevoked when the generation is reset or a rebalance is under way
 Reference  ConsumerCoordinator.close, onLeavePrepare and AbstractCoordinator.maybeLeaveGroup in Apache Kafka 4.3.1
 Start at   close, unsubscribe, leave
 """

@@ -1,14 +1,15 @@
-"""The consumer's side of the classic protocol: one member as a machine without I/O.
+"""Run one member of the classic protocol, the consumer's side, as a machine without I/O.
 
-Given      what the application, the network and the clock tell it (effects/member.py), each with the time
+Given      what the application, the network and the clock tell the member, each with the time
+           (protocol_v1/common/member_effects.py)
 Returns    effects in the order in which they are to be done: requests, callbacks, timers, exceptions, facts
-Threads    Java's member is two threads, and that shows: callbacks run inside poll(), unsubscribe() and close() only;
-           while the application is busy elsewhere the heartbeats serve the network - except between JoinGroup and its
-           answer, when there are none: that answer waits for the next poll()
+Threads    Java's member is two threads, and the machine keeps that: callbacks run only inside poll(), unsubscribe() and
+           close(). While the application is busy, the heartbeats serve the network. Between JoinGroup and its answer
+           there are no heartbeats, so that answer waits for the next poll()
 Order      commit, onPartitionsRevoked or onPartitionsLost, JoinGroup, SyncGroup, onPartitionsAssigned; the cooperative
            protocol revokes after SyncGroup instead, and then joins once more
 Reference  ConsumerCoordinator and AbstractCoordinator in Apache Kafka 4.3.1
-Start at   Member.handle, poll_pass; then member_join.py for the heart of it
+Start at   Member.handle, poll_pass; then join.py for the join loop
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ from rebalance_lab.protocol_v1.member.subscription import Matches, Subscribed, p
 
 
 def ignore(turn: MemberTurn, sent: Sent, response: Any) -> None:
-    """LeaveGroup: whatever the answer is, the member is out."""
+    """Ignore the answer to LeaveGroup: whatever it is, the member is out."""
 
 
 ANSWERS: Mapping[type[Request], Callable[[MemberTurn, Sent, Any], None]] = {
@@ -138,7 +139,9 @@ class Member:
 
     @property
     def fetchable(self) -> frozenset[TopicPartition]:
-        """What poll() may deliver: not what is about to be revoked, nor topics that have left the subscription."""
+        """Return what poll() may deliver: not what is about to be revoked, nor topics that have left the
+        subscription.
+        """
         memory = self.memory
         kept = memory.owned - memory.pending_revocation if memory.pending_revocation else memory.owned
         topics = memory.subscribed.topics
@@ -152,7 +155,7 @@ class Member:
 
     @property
     def epoch(self) -> int:
-        """What its commits are fenced by."""
+        """Return the generation by which the member's commits are fenced."""
         return self.memory.generation.generation_id
 
     @property
@@ -168,13 +171,15 @@ class Member:
         return self.memory.auto_commit_at_ms if self.memory.config.enable_auto_commit else None
 
     def commits_in_poll(self, now_ms: int) -> bool:
-        """Whether poll() would commit by itself now: not in a rebalance."""
+        """Tell whether poll() would commit by itself now: not in a rebalance."""
         due_ms, memory = self.auto_commit_at_ms, self.memory
         return due_ms is not None and due_ms <= now_ms and not memory.rejoin_needed and memory.join is None
 
     @property
     def sends_commits(self) -> bool:
-        """Whether one that is asked for now goes out: without a coordinator it waits, in a rebalance it fails."""
+        """Tell whether a commit that is asked for now is sent: without a coordinator it waits, in a rebalance it
+        fails.
+        """
         return self.memory.coordinator_known and self.memory.state is STABLE
 
     @property
@@ -183,7 +188,9 @@ class Member:
 
     @property
     def prepares(self) -> bool:
-        """It has a commit made before it rejoins, and goes on in the poll() that finds it answered."""
+        """Tell whether the member commits before it rejoins; it goes on in the poll() that finds the commit
+        answered.
+        """
         return self.memory.prepare_commit is not None
 
     @property
@@ -192,7 +199,9 @@ class Member:
 
     @property
     def asked_topics(self) -> frozenset[str]:
-        """Whose metadata its client asks for by name, also while there is no such topic: a leader for the group's."""
+        """Return the topics whose metadata the client asks for by name, existing or not: a leader asks for the
+        group's.
+        """
         subscribed = self.memory.subscribed
         return subscribed.watched() if subscribed.pattern is None else subscribed.topics
 
@@ -202,7 +211,7 @@ class Member:
 
     @property
     def settled(self) -> bool:
-        """In a generation, with nothing on its mind but heartbeats and commits."""
+        """Tell whether the member is in a generation, and has nothing to do but heartbeats and commits."""
         memory = self.memory
         if memory.state is not STABLE or memory.then is not None or memory.join is not None or memory.rejoin_needed:
             return False
@@ -212,7 +221,7 @@ class Member:
 
     @property
     def searches(self) -> bool:
-        """For its coordinator, which does not answer, with nothing else on its mind."""
+        """Tell whether the member only searches for its coordinator, which does not answer."""
         memory = self.memory
         waits = memory.sync_commit is not None or memory.prepare_deadline_ms is not None or memory.electing is not None
         if memory.coordinator_known or waits or memory.closing is not None or memory.inbox or not memory.in_poll:
@@ -220,7 +229,7 @@ class Member:
         return all(isinstance(sent.request, FindCoordinatorRequest) for sent in memory.in_flight.values())
 
     def note(self, positions: Offsets) -> None:
-        """How far the application is, as a poll() would tell: for a driver that commits in a settled member's stead."""
+        """Note how far the application is, as a poll() would: for a driver that commits for a settled member."""
         note_positions(self.memory, positions)
 
     def leap(self, beats_ms: int, commits_ms: int) -> None:
@@ -310,7 +319,7 @@ def commit(turn: MemberTurn, event: Commit) -> None:
 
 
 def settle(turn: MemberTurn) -> None:
-    """Whatever can be done now: read the network while somebody listens, tick, and let poll() go on."""
+    """Do what can be done now: read the network while the member listens, tick, and let poll() go on."""
     memory = turn.memory
     while memory.inbox and memory.listening:
         hear(turn, memory.inbox.pop(0))
@@ -336,7 +345,7 @@ def hear(turn: MemberTurn, event: Responded | Disconnected) -> None:
 
 
 def poll_pass(turn: MemberTurn) -> None:
-    """One round inside poll(), in Java's order."""
+    """Go one round inside poll(), in Java's order."""
     memory, subscribed = turn.memory, turn.memory.subscribed
     subscribed.look()
     if memory.commit_fenced or memory.failure is not None:
@@ -411,7 +420,7 @@ def first_after(now_ms: int, deadlines: list[int]) -> int | None:
 
 
 def poll_deadlines(memory: MemberMemory) -> list[int]:
-    """When poll() would go on by itself, if nothing comes before."""
+    """Return when poll() would go on by itself, if nothing comes before."""
     if not memory.subscribed.active:
         return []
     if not memory.coordinator_known:

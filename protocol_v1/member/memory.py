@@ -1,4 +1,4 @@
-"""All that a member remembers, and MemberTurn: one event's work on it.
+"""Hold all that a member remembers, and define MemberTurn: one event's work on that memory.
 
 Memory     generation, subscription, ownership, deadlines and what is in flight; `member.py` says who changes what
 Turn       collects effects; every change of state, reset, send, callback and exception goes through its methods
@@ -85,7 +85,7 @@ class SyncCommit:
 
 @dataclass(slots=True)
 class Join:
-    """One JoinGroup and SyncGroup exchange: in flight, or over and not looked at by poll() yet."""
+    """Hold one JoinGroup and SyncGroup exchange: in flight, or over and not seen by poll() yet."""
 
     assignment: bytes | None = None
     failure: JoinFailure | None = None
@@ -218,7 +218,7 @@ class MemberTurn:
         self.tell(Send(request))
 
     def look_up(self) -> None:
-        """Ask for the coordinator, unless somebody does already."""
+        """Ask for the coordinator, unless a lookup is already in flight."""
         if self.memory.lookup is None:
             request = FindCoordinatorRequest(key=self.config.group_id, **self.header())
             self.memory.lookup = request.correlation_id
@@ -258,7 +258,7 @@ class MemberTurn:
     def call(
         self, callback: Callback, partitions: Iterable[TopicPartition], then: Callable[[MemberTurn, str | None], None]
     ) -> None:
-        """max.poll.interval goes on counting inside a callback, and so do the heartbeats."""
+        """Call the application. max.poll.interval goes on counting inside a callback, and heartbeats go on too."""
         self.memory.then = then
         self.memory.poll_at_ms = self.now_ms + self.config.max_poll_interval_ms
         self.tell(Call(callback, tuple(sorted(partitions))))

@@ -1,4 +1,4 @@
-"""Answers about offsets: commits that were sent, blocking commits, and where newly assigned partitions go on.
+"""Handle answers about offsets: commits that were sent, blocking commits, and positions of newly assigned partitions.
 
 Blocking   commitSync and the commit of close(): tried again on retriable errors until the time is up
 Fetch      owned partitions without a position are looked up; the answer counts only for what is still owned
@@ -31,7 +31,9 @@ def on_offset_commit(turn: MemberTurn, sent: Sent, response: OffsetCommitRespons
 
 
 def commit_outcome(turn: MemberTurn, sent: Sent, response: OffsetCommitResponse) -> CommitOutcome:
-    """The first partition with an error speaks for all; only a topic that is forbidden waits for the others."""
+    """Find the outcome. The first partition with an error decides; only a forbidden topic waits for the other
+    partitions.
+    """
     outcome = CommitOutcome.DONE
     for topic in response.topics:
         for partition in topic.partitions:

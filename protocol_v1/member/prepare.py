@@ -1,7 +1,7 @@
-"""Before JoinGroup, once per rebalance: commit, then let go of what must not be held while the group rebalances.
+"""Prepare a rebalance once, before JoinGroup: commit, then give up partitions that must not be held while it lasts.
 
 Commit     the outcome is awaited (or the rebalance timeout), so that the next owner starts where this one stopped
-Lost       without a generation the coordinator has forgotten us: somebody else may own everything already
+Lost       without a generation the coordinator has forgotten the member: other members may own its partitions already
 Eager      everything is revoked, and onPartitionsRevoked is called even with nothing to revoke
 Coop.      only partitions of topics that left the subscription are revoked; the rest is kept and consumed
 Reference  ConsumerCoordinator.onJoinPrepare in Apache Kafka 4.3.1
@@ -17,7 +17,9 @@ from rebalance_lab.protocol_v1.member.memory import MemberTurn
 
 
 def prepare(turn: MemberTurn) -> bool:
-    """Whether JoinGroup may follow at once. If not, the flag is up again, or a callback runs first."""
+    """Prepare the rebalance, and return whether JoinGroup may follow at once. If not, the flag is up again, or a
+    callback runs first.
+    """
     memory = turn.memory
     memory.needs_prepare = False
     if not committed(turn):
@@ -37,7 +39,7 @@ def prepare(turn: MemberTurn) -> bool:
 
 
 def committed(turn: MemberTurn) -> bool:
-    """Whether the wait for the auto-commit is over."""
+    """Tell whether the wait for the auto-commit is over."""
     memory = turn.memory
     if memory.prepare_deadline_ms is None:
         memory.prepare_deadline_ms = turn.now_ms + turn.config.max_poll_interval_ms

@@ -1,4 +1,4 @@
-"""The states of a classic member and every way from one to the next, as one table.
+"""List the states of a classic member and every transition between them, as one table.
 
 Given      a state and what happened (MemberEvent)
 Returns    the next state; a pair that the table lacks is a bug of ours and raises InvariantBroken
@@ -6,7 +6,7 @@ Not here   what leaves the state as it is: a heartbeat that is told of a rebalan
 Resets     full: generation and member id are forgotten; soft: the member id is kept. A reset can meet a member in any
            state, because the answer that causes it may be to a request sent long ago
 Reference  AbstractCoordinator.MemberState in Apache Kafka 4.3.1
-Start at   MEMBER_TRANSITIONS; tools/state_diagrams.py prints MEMBER_STATES.md from it
+Start at   MEMBER_TRANSITIONS; tools/state_diagrams.py prints STATES.md from it
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a member subscribes to, the metadata it has seen, and whether either calls for a rejoin.
+"""Track a member's subscription and the metadata it has seen, and decide whether either calls for a rejoin.
 
 Leader     watches the topics of the whole group: only it notices new partitions, by comparing what it assigned from
            (`assigned_from`) with what it sees now (`snapshot`)
@@ -73,7 +73,7 @@ class Subscribed:
         return frozenset(name for name in self.cluster or () if self.accepts(name))
 
     def accepts(self, topic: str) -> bool:
-        """Whether an assignment may contain it."""
+        """Tell whether an assignment may contain the topic."""
         if self.pattern is None:
             return topic in self.topics
         hidden = self.exclude_internal_topics and topic in INTERNAL_TOPICS

@@ -1,4 +1,4 @@
-"""The requests and responses of the consumer group protocol (KIP-848), fielded as in Kafka's protocol, in snake case.
+"""Define the requests and responses of the consumer group protocol (KIP-848), with Kafka's fields in snake case.
 
 Topics     Kafka names topics by id here; the lab keeps names (`topic_name`). A member can only own what it was given,
            so a name that was deleted and created again means the incarnation that the member holds
@@ -57,7 +57,7 @@ class ConsumerGroupHeartbeatRequest(Request):
 
 @light()
 class HeartbeatAssignment:
-    """All of it, never a difference."""
+    """Carry the member's whole assignment, never a difference."""
 
     topic_partitions: tuple[TopicPartitions, ...] = ()
 
@@ -139,7 +139,9 @@ class AlterConfigsResource:
 
 @light(kw_only=True)
 class IncrementalAlterConfigsRequest(Request):
-    """How an administrator gives one group a session timeout, heartbeat interval or assignment interval of its own."""
+    """Give one group a session timeout, heartbeat interval or assignment interval of its own, as an administrator
+    does.
+    """
 
     versions: ClassVar[range] = range(0, 2)
     latest: ClassVar[int] = 1

@@ -1,12 +1,13 @@
-"""Regular expressions as a broker reads them (RE2): no look-around, no back-references, and time linear in the name.
+"""Compile regular expressions as a broker reads them (RE2), without look-around or back-references.
 
 Given      an expression
-Returns    a function that says whether a whole topic name matches; BadRegex where RE2 would not compile it
+Returns    a function that says whether a whole topic name matches, in time linear in the name; BadRegex where RE2 would
+           not compile the expression
 Why        Python's own engine takes what RE2 refuses, refuses what RE2 and Java take (Unicode classes, quoting), and an
            expression with nested repeats could keep it busy for ever
-Members    match their patterns with it, too, where the simulator hands it to them, though Java's clients have an
-           engine of their own that takes more
-Way        parsed into pieces here, written and run as a program in regex_program.py
+Members    the simulator lets members match their patterns with it too, though Java's clients have an engine of their
+           own that takes more
+Method     an expression is parsed into pieces here, and becomes a program in regex_program.py, which runs it
 Left out   Unicode classes beyond those that topic names can tell apart (letters, digits, punctuation)
 Start at   compile_regex
 """
@@ -173,7 +174,7 @@ class Parser:
         return least, most
 
     def atom(self) -> Piece | None:
-        """None: flags, which match nothing by themselves."""
+        """Parse one atom; None stands for flags, which match nothing by themselves."""
         letter = self.take()
         match letter:
             case "(":
@@ -216,7 +217,7 @@ class Parser:
         return piece
 
     def group_head(self) -> bool:
-        """After `(?`; True if a group follows."""
+        """Read what follows `(?`, and return whether a group follows."""
         for start in ("P<", "<"):
             if self.peek(start) and not self.peek("<=") and not self.peek("<!"):
                 self.at += len(start)

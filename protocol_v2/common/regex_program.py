@@ -1,4 +1,4 @@
-"""A regular expression as a small program (Thompson), run on all its threads at once.
+"""Run a regular expression as a small program (Thompson), on all its threads at once.
 
 Given      pieces from the parser in regex.py, which write themselves into a Program back to front
 Returns    whether a whole text matches, in time linear in its length whatever the expression

@@ -1,4 +1,4 @@
-"""The topics that a coordinator knows of: one immutable image at a time, and what changed from one to the next.
+"""Hold the topics that a coordinator knows as one immutable image, and find what changed between two images.
 
 Topic id   names an incarnation: `orders`, and `orders#2` once it was deleted and created again (a driver that has real
            ids gives them, and then they follow the `#`). Partitions are held under the id, so that what belonged to the
@@ -28,7 +28,7 @@ def topic_name(topic_id: str) -> str:
 
 
 def by_name(partitions: Partitions) -> tuple[TopicPartitions, ...]:
-    """As messages list them: topics and partitions sorted."""
+    """List partitions as messages do: topics and partitions sorted."""
     by_id: dict[str, list[int]] = {}
     for topic_id, partition in sorted(partitions):
         by_id.setdefault(topic_id, []).append(partition)
@@ -102,10 +102,11 @@ class MetadataImage:
         return image, frozenset(changed)
 
     def with_incarnations(self, seen: Partitions) -> MetadataImage:
-        """After a fail-over the driver only says what exists now, and the log what members hold or are to hold.
+        """Give topics their incarnations after a fail-over: the driver knows only what exists, the log what members
+        hold.
 
         A topic is taken for the last incarnation that the log has seen, or for a later one if it is smaller than that:
-        topics never shrink. Who deletes topics around a fail-over and needs to know better gives real ids.
+        topics never shrink. A driver that deletes topics around a fail-over and needs to know better gives real ids.
         """
         sizes: dict[str, int] = {}
         for topic_id, partition in seen:
@@ -125,7 +126,9 @@ class MetadataImage:
 
 
 def is_another(before: TopicImage, topic: Topic) -> bool:
-    """Another id, or fewer partitions than before: then it was deleted and created again unseen."""
+    """Tell whether the topic was deleted and created again unseen: it has another id, or fewer partitions than
+    before.
+    """
     if topic.id is not None:
         return before.topic_id != f"{before.name}#{topic.id}"
     return topic.partitions < before.topic.partitions

@@ -1,8 +1,8 @@
-"""Views, deletions and settings: ConsumerGroupDescribe, ListGroups, DeleteGroups, OffsetDelete, and a group's settings.
+"""Serve ConsumerGroupDescribe, ListGroups, DeleteGroups, OffsetDelete, and changes of a group's own settings.
 
 Both sides  a request that names groups of both protocols is answered by both coordinators; `Shard.rewrites` joins the
             answers
-Expiry      offsets of topics that nobody subscribes to, and empty groups that hold none
+Expiry      deletes offsets of topics that no member subscribes to, and empty groups that hold no offsets
 Reference   GroupMetadataManager.consumerGroupDescribe, GroupCoordinatorShard in Apache Kafka
 """
 
@@ -111,7 +111,9 @@ def ask_classic(turn: Turn, request: Any, rewrite: Callable[[Response], Response
 
 
 def delete_groups(turn: Turn, request: v1.DeleteGroupsRequest) -> None:
-    """Where classic groups are named too, the classic side's answer carries ours."""
+    """Delete groups. Where classic groups are named too, the classic side's answer carries this coordinator's
+    results.
+    """
     errors: dict[str, Error] = {}
     for name in dict.fromkeys(request.groups_names):
         group = turn.shard.in_memory(name)

@@ -1,6 +1,6 @@
-"""A broker's settings that a coordinator of consumer groups obeys, under Kafka's names and with Kafka 4.3.1's defaults.
+"""Hold the broker's settings that a coordinator of consumer groups obeys, with Kafka 4.3.1's names and defaults.
 
-A group may have three of them of its own (`GROUP_SETTINGS`), set while it lives; they count from the next timer, answer
+A group may override three of them (`GROUP_SETTINGS`) while it lives. The override counts from the next timer, answer
 or computation on.
 """
 
@@ -15,7 +15,7 @@ INT32_MAX = 2**31 - 1
 
 
 class MigrationPolicy(Enum):
-    """Which way a group with members may change its protocol; empty groups change it under every policy."""
+    """Name which way a group with members may change its protocol; empty groups change it under every policy."""
 
     BIDIRECTIONAL = "bidirectional"
     UPGRADE = "upgrade"
@@ -163,7 +163,7 @@ def limits(config: CoordinatorConfig, name: str) -> tuple[int, int]:
 
 
 def refusal_of(config: CoordinatorConfig, group: GroupSettings) -> str | None:
-    """Why a broker would not store these settings, in one sentence."""
+    """Return in one sentence why a broker would not store these settings, or None."""
     for name, value in group.items():
         low, high = limits(config, name)
         if not low <= value <= high:

@@ -1,12 +1,13 @@
-"""The coordinator of consumer groups: one partition of __consumer_offsets, as a machine without I/O.
+"""Serve the consumer groups of one partition of __consumer_offsets, as a machine without I/O.
 
 Given      requests, timers that fired, appends that finished, topics that changed; each with the time
-Returns    effects, in the order in which they are to be done (protocol_v1/effects.py)
+Returns    effects, in the order in which they are to be done (protocol_v1/common/effects.py)
 Contract   a timer that was replaced or cancelled does not fire. Every Append is answered by one on_append, in order.
            What was appended durably, in order, is what `load` of the next coordinator is given
-Alone      it serves consumer groups; next to a classic coordinator (classic_side.py) both kinds and their conversions
+Alone      it serves consumer groups; next to a classic coordinator (classic_members/classic_side.py) it serves both
+           kinds and their conversions
 Reference  KIP-848; GroupCoordinatorShard and GroupMetadataManager in Apache Kafka 4.3.1
-Start at   Coordinator.handle; heartbeat.py for the way in, reconciliation.py for the heart of it
+Start at   Coordinator.handle; then heartbeat.py for requests, and assignment/reconciliation.py for a member's steps
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ OF_A_GROUP: Mapping[type[Request], Callable[[Turn, ConsumerGroup, Any], None]] =
 
 
 class Status(Enum):
-    """Whether the partition is served here; the value is what requests hear meanwhile."""
+    """Tell whether the coordinator serves the partition; the value is the error that requests get meanwhile."""
 
     LOADING = Error.COORDINATOR_LOAD_IN_PROGRESS
     ACTIVE = Error.NONE
@@ -115,10 +116,9 @@ class Coordinator:
         offsets: OffsetStore | None = None,
         status: Status = Status.ACTIVE,
     ) -> None:
-        """`assignors` take the place of group.consumer.assignors, best first: any object with a name and an assign
-        method will do.
+        """Take `assignors` in the place of group.consumer.assignors, best first: any object with a name and assign().
 
-        `classic`, `codec` and `offsets` come together, from whoever serves both protocols.
+        `classic`, `codec` and `offsets` come together, from a driver that serves both protocols.
         """
         image, _ = MetadataImage().updated(topics or {})
         config = config or CoordinatorConfig()
@@ -135,7 +135,7 @@ class Coordinator:
 
     @property
     def groups(self) -> Mapping[str, ConsumerGroup]:
-        """To look at, not to change."""
+        """Return the groups to look at, not to change."""
         return self.shard.groups
 
     def handle(self, request: Request, now_ms: int) -> list[Effect]:
@@ -213,7 +213,7 @@ class Coordinator:
         return turn.effects
 
     def on_metadata(self, topics: Mapping[str, int | Topic], now_ms: int) -> list[Effect]:
-        """New metadata. Groups take notice with their next heartbeat."""
+        """Take in new metadata. Groups take notice with their next heartbeat."""
         turn = Turn(self.shard, now_ms)
         self.shard.image, changed = self.shard.image.updated(topics)
         topics_changed(turn, changed)
@@ -283,7 +283,7 @@ def known_partitions(group: ConsumerGroup) -> Iterator[TopicPartition]:
 
 
 def newer_than(image: MetadataImage, groups: Iterable[ConsumerGroup]) -> MetadataImage:
-    """To a coordinator that has just loaded, all topics are new: expressions resolved before are looked at again."""
+    """Return an image newer than the groups': after a load all topics are new, and expressions are resolved again."""
     seen = [resolved.version for group in groups for resolved in group.resolved.values()]
     version = max([image.version, *seen]) + 1
     return replace(image, version=version, new_topics_at=version)

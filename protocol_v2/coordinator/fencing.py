@@ -1,4 +1,4 @@
-"""Who may speak: the form of a heartbeat, the member behind it, and the epoch it claims.
+"""Check the form of a heartbeat, the member that sends it, and the epoch that it claims.
 
 Given      a request and the group as it is
 Returns    nothing, or raises Refused with the error that the client is told; a refused request changes nothing
@@ -31,7 +31,7 @@ MEMBER_ID_FROM_CLIENT_SINCE = 1
 
 
 class Refused(Exception):
-    """A peer's mistake, on its way to becoming an answer."""
+    """Refuse a peer's mistake; the coordinator turns this exception into an answer."""
 
     def __init__(self, error: Error, message: str | None = None) -> None:
         super().__init__(message or error.name)
@@ -68,7 +68,9 @@ def refuse_if(wrong: bool, message: str) -> None:
 
 
 def check_room(group: ConsumerGroup, config: CoordinatorConfig, member_id: str) -> None:
-    """Asked before anything about members: in a full group a restarting static member with a new id finds no room."""
+    """Check that the group has room before any check of members: in a full group a new id of a static member finds
+    none.
+    """
     if len(group.members) >= config.group_consumer_max_size and member_id not in group.members:
         message = f"The consumer group has reached its maximum capacity of {config.group_consumer_max_size} members."
         raise Refused(Error.GROUP_MAX_SIZE_REACHED, message)

@@ -1,4 +1,4 @@
-"""One error for any request: what a broker answers while it loads a partition or after it has lost it."""
+"""Answer any request with one error, as a broker does while it loads a partition or after it has lost it."""
 
 from __future__ import annotations
 

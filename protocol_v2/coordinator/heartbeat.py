@@ -1,8 +1,9 @@
-"""ConsumerGroupHeartbeat: join, stay, acknowledge, leave.
+"""Serve ConsumerGroupHeartbeat: a member joins, stays, acknowledges or leaves.
 
-Given      a heartbeat; its epoch says what it is (0 join, -1 leave, -2 step out, else the member's own)
+Given      a heartbeat; its epoch says what the member does (0 join, -1 leave, -2 step out, else stay)
 Returns    in the turn's effects: records, timers and an answer; a refused heartbeat changes nothing, no timer either
-Order      form, group, room, member, fencing - in this order, which decides the error code; then progress.py
+Order      form, group, room, member, fencing - in this order, which decides the error code; then
+           assignment/progress.py
 Reference  consumerGroupHeartbeat, consumerGroupLeave in Apache Kafka
 Start at   consumer_group_heartbeat
 """
@@ -162,7 +163,7 @@ def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
 def member_of(
     group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, member_id: str, records: list[GroupRecord]
 ) -> ConsumerMember:
-    """Without an instance id even a static member takes the dynamic path."""
+    """Find or make the request's member. Without an instance id even a static member takes the dynamic path."""
     joins = request.member_epoch == JOIN_EPOCH
     if request.instance_id is not None:
         return joining_static_member(
@@ -176,7 +177,7 @@ def member_of(
 def updated_metadata(
     group: ConsumerGroup, before: MemberMetadata, request: ConsumerGroupHeartbeatRequest
 ) -> MemberMetadata:
-    """What the request leaves out stays, and a member that was classic is so no longer."""
+    """Update the member's metadata: what the request leaves out stays, and a classic member is classic no longer."""
     if says_nothing_new(before, request):
         return before
     after = MemberMetadata(
@@ -199,7 +200,7 @@ def updated_metadata(
 
 
 def says_nothing_new(before: MemberMetadata, request: ConsumerGroupHeartbeatRequest) -> bool:
-    """The usual heartbeat, told apart without building anything."""
+    """Tell whether this is the usual heartbeat, without building anything."""
     return (
         request.subscribed_topic_names is None
         and request.subscribed_topic_regex is None

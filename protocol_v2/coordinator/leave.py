@@ -1,7 +1,7 @@
-"""The end of memberships: leave, removal by an administrator, and timers that ran out.
+"""End memberships: a member leaves, an administrator removes it, or one of its timers runs out.
 
 Returns    tombstones for each member, one bump of the group epoch, or a downgrade if only classic members are left.
-           The target is not touched: the next heartbeat of anybody renews it
+           The target is not touched: the next heartbeat of any member renews it
 Reference  consumerGroupFenceMembers in Apache Kafka
 Start at   remove_members
 """

@@ -1,7 +1,8 @@
-"""OffsetCommit and OffsetFetch of consumer groups: who may commit with which epoch.
+"""Serve OffsetCommit and OffsetFetch of consumer groups: decide which member may commit with which epoch.
 
-Commit     with the member's epoch anything; with an older one only partitions that it holds or is giving up and was
-           given by then, and one that is not spoils the whole request; with a newer one nothing
+Commit     with its own epoch a member may commit any partition. With an older epoch it may commit only partitions that
+           it holds or is giving up, and that it was given by that epoch. Any other partition fails the whole request.
+           With a newer epoch a member may commit nothing
 Fetch      with the member's epoch exactly
 Session    no commit keeps a member alive here, not even a classic one
 Reference  ConsumerGroup.validateOffsetCommit and validateOffsetFetch, OffsetMetadataManager in Apache Kafka
@@ -33,7 +34,7 @@ Results = dict[str, list[v1.OffsetCommitResponsePartition]]
 
 
 def offset_commit(turn: Turn, request: v1.OffsetCommitRequest) -> None:
-    """What names no existing partition is refused before the group is even looked at."""
+    """Serve OffsetCommit. An entry that names no existing partition is refused before the group is even looked at."""
     results: Results = {}
     wanted: list[tuple[str, v1.OffsetCommitRequestPartition]] = []
     for topic in request.topics:
@@ -198,7 +199,7 @@ def fetched_group(turn: Turn, asked: v1.OffsetFetchRequestGroup, version: int) -
 
 
 def unknown_topic(name: str, partitions: Iterable[int]) -> v1.OffsetFetchResponseTopic:
-    """Where topics go by id, one that does not exist has no name under which to look for commits."""
+    """Answer for an unknown topic. Where topics go by id, it has no name under which to look for commits."""
     refused = (
         v1.OffsetFetchResponsePartition(partition_index=partition, error_code=Error.UNKNOWN_TOPIC_ID)
         for partition in partitions

@@ -1,10 +1,10 @@
-"""Static membership: an instance id outlives its member ids.
+"""Keep static membership: an instance id outlives the member ids that use it.
 
-Steps out  epoch -2: its partitions stay reserved (what it was giving up is free at once), the group epoch stays, and
-           its session runs on from its last regular heartbeat
+Steps out  with epoch -2: the member's partitions stay reserved (what it was giving up is free at once). The group epoch
+           stays, and the session runs on from the last regular heartbeat
 Returns    under any member id while stepped out: the new id takes over everything, at epoch 0
-Fenced     while the holder has not stepped out, nobody else can take the instance id, not even the holder with epoch 0.
-           Across protocols nobody is asked
+Fenced     while the holder has not stepped out, no other member can take the instance id, nor can the holder with epoch
+           0. A takeover from the other protocol is not checked
 Reference  KIP-345, KIP-848; getOrMaybeSubscribeStaticConsumerGroupMember in Apache Kafka
 Start at   joining_static_member
 """
@@ -73,5 +73,5 @@ def replacement(
 
 
 def stepped_out(current: CurrentAssignment) -> CurrentAssignment:
-    """Assignment epochs become 0, so that whoever comes back may commit what the holder before had read."""
+    """Set the assignment epochs to 0, so that the next holder may commit what the holder before had read."""
     return replace(current, member_epoch=STEP_OUT_EPOCH, revoking=NOTHING, assigned=dict.fromkeys(current.assigned, 0))

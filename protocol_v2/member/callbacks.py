@@ -1,7 +1,7 @@
-"""The application's thread: callbacks and exceptions wait in a queue until poll() or unsubscribe() takes them.
+"""Queue callbacks and exceptions for the application's thread, until poll() or unsubscribe() takes them.
 
-Batch      what is in the queue is taken all at once and worked off; the first error among it is raised at the end of it
-Why        the member goes on by itself in the background, but the application is only ever called on its own thread
+Batch      the thread takes all that is in the queue and works it off; then it raises the first error among it
+Why        the member works in the background, but the application is only ever called on its own thread
 Reference  AsyncKafkaConsumer.processBackgroundEvents in Apache Kafka 4.3.1
 Start at   serve
 """
@@ -46,7 +46,7 @@ def call(
     partitions: Iterable[TopicPartition],
     then: Callable[[MemberTurn, str | None], None],
 ) -> None:
-    """max.poll.interval goes on counting inside a callback, and so do the heartbeats."""
+    """Call the application. max.poll.interval goes on counting inside a callback, and heartbeats go on too."""
     turn.memory.then = then
     turn.memory.poll_at_ms = turn.now_ms + turn.config.max_poll_interval_ms
     turn.tell(Call(callback, tuple(sorted(partitions))))

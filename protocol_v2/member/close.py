@@ -1,7 +1,7 @@
-"""close(): commit, then the callback, then the leave - all on the application's thread, and at most for so long.
+"""Close a member on the application's thread within a time limit: commit, then the callback, then the leave.
 
-Callback   onPartitionsRevoked wherever the member ever had an epoch, even if it was fenced since; else onPartitionsLost
-Background heartbeats go on until the leave; the coordinator is not looked for any more once the commit is over
+Callback   onPartitionsRevoked if the member ever had an epoch, even if it was fenced since; else onPartitionsLost
+Background heartbeats go on until the leave; the member stops looking for the coordinator once the commit is over
 Reference  AsyncKafkaConsumer.close in Apache Kafka 4.3.1
 Start at   close
 """
@@ -30,7 +30,7 @@ def close(turn: MemberTurn, event: Close) -> None:
 
 
 def release(turn: MemberTurn) -> None:
-    """What waits in the queue is not called any more: this callback names everything that is owned."""
+    """Release all that is owned in one callback; what waits in the queue is not called any more."""
     memory = turn.memory
     memory.queue.clear()
     memory.batch.clear()

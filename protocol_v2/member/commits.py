@@ -1,10 +1,10 @@
-"""Commits: who starts them, what they carry, and how each of them ends.
+"""Start commits, send them with the member's epoch, and end each of them exactly once.
 
 Epoch      a commit carries the epoch of the moment it is sent, so one that is sent again carries the new one
 Blocking   commitSync and the commit of close(): again on retriable errors until the time is up
-Prepare    before a reconciliation: likewise, and on STALE_MEMBER_EPOCH too while the member has an epoch; each time
-           with the newest positions. Its failure stops nothing
-Once       commitAsync and the auto-commit of the interval
+Prepare    the commit before a reconciliation is tried again likewise, with the newest positions each time. While the
+           member has an epoch it is tried again on STALE_MEMBER_EPOCH too. Its failure stops nothing
+Once       commitAsync and the auto-commit of the interval are sent once
 Ends       every commit ends exactly once, with a Committed
 Reference  CommitRequestManager in Apache Kafka 4.3.1
 Start at   commit, on_offset_commit
@@ -30,7 +30,7 @@ Then = Callable[[MemberTurn, CommitOutcome], None]
 
 
 def note_positions(memory: MemberMemory, positions: Offsets) -> None:
-    """Of what is owned, as all that has a position is: only where one is new there is something to look for."""
+    """Note positions of owned partitions; a partition is looked at only where its position is new."""
     known = len(memory.positions)
     memory.positions.update(positions)
     if len(memory.positions) > known:
@@ -83,7 +83,9 @@ def restart_auto_commit(turn: MemberTurn) -> None:
 
 
 def drive_commits(turn: MemberTurn) -> None:
-    """Send what may be sent. Without a coordinator commits wait past their deadline, but nobody waits for them then."""
+    """Send what may be sent. Without a coordinator a commit stays past its deadline, but the application stops
+    waiting.
+    """
     memory = turn.memory
     blocking = memory.sync_commit
     if blocking is not None and blocking.deadline_ms is not None and turn.now_ms >= blocking.deadline_ms:
@@ -135,7 +137,9 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, tuple[int, ...]]
 
 
 def on_offset_commit(turn: MemberTurn, sent: Sent, response: OffsetCommitResponse) -> None:
-    """The first partition with an error speaks for all; only a topic that is forbidden waits for the others."""
+    """End the commit. The first partition with an error decides; only a forbidden topic waits for the other
+    partitions.
+    """
     assert sent.commit is not None
     forbidden = False
     for topic in response.topics:

@@ -1,4 +1,4 @@
-"""A consumer's settings that a KIP-848 member obeys, under Kafka's names and with the Java client 4.3.1's defaults.
+"""Hold the consumer's settings that a KIP-848 member obeys, with the Java client 4.3.1's names and defaults.
 
 Session and heartbeat interval are not among them: the broker decides both, and tells the interval in every answer.
 """
@@ -38,7 +38,7 @@ class MemberConfig:
       it gets lost, and knows nothing of one that an earlier process of a static member has left behind"""
 
     def backoff_ms(self, attempts: int, jitter: float) -> int:
-        """Kafka's exponential back-off: doubling up to the maximum, which the jitter does not exceed either."""
+        """Return Kafka's exponential back-off: doubling up to the maximum, which the jitter does not exceed either."""
         initial, longest = self.retry_backoff_ms, self.retry_backoff_max_ms
         base = min(initial << min(attempts, 30), longest)
         return max(1, min(round(base * jitter), longest))

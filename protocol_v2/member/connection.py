@@ -1,7 +1,7 @@
-"""A member and its coordinator: finding it, losing it, and what is in flight when it is lost.
+"""Find a member's coordinator, lose it, and fail the requests in flight when it is lost.
 
 Lookup     goes on in the background whenever no coordinator is known, until the member is being closed
-Loss       what was in flight fails, each request in its own way. The coordinator may have done what was asked, or not
+Loss       requests in flight fail, each in its own way. The coordinator may have done what was asked, or not
 Reference  CoordinatorRequestManager and NetworkClientDelegate in Apache Kafka 4.3.1
 Start at   look_up, connection_lost
 """
@@ -69,7 +69,7 @@ def connection_lost(turn: MemberTurn) -> None:
 
 
 def request_deadline(memory: MemberMemory) -> int | None:
-    """Of the request that was sent first: all are given the same time."""
+    """Return the deadline of the request that was sent first: all requests get the same time."""
     for sent in memory.in_flight.values():
         return sent.deadline_ms
     return None

@@ -1,7 +1,7 @@
-"""What a KIP-848 member makes of each error code, by the request it comes back to: one table.
+"""List how a KIP-848 member reacts to each error code, by the request that was refused, as one table.
 
 Missing    a code that the table does not name for a request has that request's reaction in OTHERWISE
-Heartbeat  GROUP_ID_NOT_FOUND is fatal too, except as the answer to a leave: that group is gone, and all is well
+Heartbeat  GROUP_ID_NOT_FOUND is fatal too, except as the answer to a leave: then the group is gone, as it may be
 Offsets    STALE_MEMBER_EPOCH never moves the member; only heartbeats do
 Reference  AbstractHeartbeatRequestManager, ConsumerHeartbeatRequestManager, CommitRequestManager and
            CoordinatorRequestManager in Apache Kafka 4.3.1

@@ -1,12 +1,12 @@
-"""Heartbeats: what each of them says, when it goes out, and what its answer does.
+"""Send heartbeats: decide when one goes out, what it says, and what its answer changes.
 
 Full       while joining, and after any failure: the coordinator may have missed something. Otherwise only what changed
 Interval   the broker's, told in every answer; joining, acknowledging and leaving do not wait for it
-One        at a time, except that a leave waits for nobody
-Failures   back off and double, up to the maximum. Where the coordinator is to be looked for, or the member was fenced,
-           the next heartbeat waits for that alone
-Poll       max.poll.interval is looked at whenever a heartbeat could be sent: without a coordinator nobody expires, and
-           Java's thread is awake for it only when a heartbeat is due, up to an interval later
+One        heartbeat is in flight at a time, except that a leave does not wait for an earlier answer
+Failures   back off and double, up to the maximum. After a lost coordinator or a fencing, the next heartbeat waits only
+           for the coordinator, or for the member to join again
+Poll       max.poll.interval is checked whenever a heartbeat could be sent, so without a coordinator no member expires.
+           Java's thread checks it only when a heartbeat is due, which is up to one interval later
 Reference  AbstractHeartbeatRequestManager and ConsumerHeartbeatRequestManager in Apache Kafka 4.3.1
 Start at   tick, build, on_heartbeat
 """
@@ -34,7 +34,7 @@ NOT_SURE = "\0"
 
 
 def tick_at(memory: MemberMemory) -> int | None:
-    """When `tick` has something to do next."""
+    """Return when `tick` has something to do next."""
     if not memory.coordinator_known or memory.state in NOT_IN_GROUP:
         return None
     poll_at_ms = memory.poll_at_ms if memory.state in IN_GROUP and not memory.in_poll else None
@@ -131,7 +131,9 @@ def build(turn: MemberTurn) -> ConsumerGroupHeartbeatRequest:
 
 
 def claimed(memory: MemberMemory) -> frozenset[TopicPartition]:
-    """What is owned until the coordinator hears otherwise; and without Java's quirks what may be owned any moment."""
+    """Return what is owned until the coordinator hears otherwise; without Java's quirks, also what may be owned
+    soon.
+    """
     if memory.config.quirks_of_java or memory.state not in IN_GROUP:
         return memory.current.partitions
     this = memory.reconciling

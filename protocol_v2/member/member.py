@@ -1,15 +1,15 @@
-"""The consumer's side of KIP-848: one member as a machine without I/O.
+"""Run one member of KIP-848, the consumer's side, as a machine without I/O.
 
-Given      what the application, the network and the clock tell it, each with the time
+Given      what the application, the network and the clock tell the member, each with the time
            (protocol_v1/common/member_effects.py)
 Returns    effects in the order in which they are to be done: requests, callbacks, timers, exceptions, facts
-Threads    Java's consumer is two threads, and that shows: heartbeats, lookups and answers are served in the background
-           whatever the application does; callbacks run inside poll(), unsubscribe() and close() only
+Threads    Java's consumer is two threads, and the machine keeps that: the background serves heartbeats, lookups and
+           answers whatever the application does. Callbacks run inside poll(), unsubscribe() and close() only
 Order      heartbeat, commit, onPartitionsRevoked, onPartitionsAssigned, heartbeat that acknowledges
 Member id  made by the client (KIP-1082) and given by the caller; it stays the same for the life of the process
 Simpler    poll() has no time-out of its own here: while it is open, everything that a pass through it does is done
 Reference  AsyncKafkaConsumer, ConsumerNetworkThread and the request managers in Apache Kafka 4.3.1
-Start at   Member.handle, settle; then member_reconciliation.py for the heart of it
+Start at   Member.handle, settle; then reconciliation.py for the way to a new assignment
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Member:
 
     @property
     def fetchable(self) -> frozenset[TopicPartition]:
-        """What poll() may deliver."""
+        """Return what poll() may deliver."""
         memory, subscribed = self.memory, self.memory.subscribed
         kept = memory.owned
         if memory.pending_revocation or memory.awaiting_callback:
@@ -132,12 +132,12 @@ class Member:
 
     @property
     def epoch(self) -> int:
-        """What its commits are fenced by."""
+        """Return the epoch by which the member's commits are fenced."""
         return self.memory.member_epoch
 
     @property
     def heartbeat_interval_ms(self) -> int:
-        """The coordinator's word; before it is heard, the coordinator's default."""
+        """Return the interval that the coordinator told; before it is heard, the coordinator's default."""
         return self.memory.heartbeats.interval_ms or 5_000
 
     @property
@@ -149,13 +149,13 @@ class Member:
         return self.memory.auto_commit_at_ms if self.memory.config.enable_auto_commit else None
 
     def commits_in_poll(self, now_ms: int) -> bool:
-        """Whether poll() would commit by itself now: not while one that it has begun is under way."""
+        """Tell whether poll() would commit by itself now: not while a commit that it has begun is under way."""
         due_ms = self.auto_commit_at_ms
         return due_ms is not None and due_ms <= now_ms and not self.memory.auto_commit_under_way
 
     @property
     def sends_commits(self) -> bool:
-        """Whether one that is asked for now goes out: without a coordinator it waits."""
+        """Tell whether a commit that is asked for now is sent: without a coordinator it waits."""
         return self.memory.coordinator_known
 
     @property
@@ -164,7 +164,7 @@ class Member:
 
     @property
     def prepares(self) -> bool:
-        """It reconciles: what follows on the answer to its commit is called in poll()."""
+        """Tell whether the member reconciles: poll() calls what follows on the answer to its commit."""
         return self.memory.reconciling is not None
 
     @property
@@ -173,7 +173,7 @@ class Member:
 
     @property
     def asked_topics(self) -> frozenset[str]:
-        """Whose metadata its client asks for by name, also while there is no such topic."""
+        """Return the topics whose metadata the client asks for by name, existing or not."""
         return self.subscribed_topics
 
     @property
@@ -182,7 +182,7 @@ class Member:
 
     @property
     def settled(self) -> bool:
-        """In the group, with nothing on its mind but heartbeats and commits."""
+        """Tell whether the member is in the group, and has nothing to do but heartbeats and commits."""
         memory = self.memory
         if memory.state is not STABLE or not memory.coordinator_known or memory.leaving or memory.closing is not None:
             return False
@@ -195,7 +195,7 @@ class Member:
 
     @property
     def searches(self) -> bool:
-        """For its coordinator, which does not answer, with nothing else on its mind."""
+        """Tell whether the member only searches for its coordinator, which does not answer."""
         memory = self.memory
         if memory.coordinator_known or memory.leaving or memory.closing is not None or not memory.in_poll:
             return False
@@ -206,7 +206,7 @@ class Member:
         return all(isinstance(sent.request, FindCoordinatorRequest) for sent in memory.in_flight.values())
 
     def note(self, positions: Offsets) -> None:
-        """How far the application is, as a poll() would tell: for a driver that commits in a settled member's stead."""
+        """Note how far the application is, as a poll() would: for a driver that commits for a settled member."""
         note_positions(self.memory, positions)
 
     def leap(self, beats_ms: int, commits_ms: int) -> None:
@@ -294,7 +294,7 @@ def enter_poll(turn: MemberTurn, event: Poll) -> None:
 
 
 def subscribe(turn: MemberTurn, event: Subscribe) -> None:
-    """To nothing is Java's way to unsubscribe."""
+    """Subscribe; an empty subscription is Java's way to unsubscribe."""
     if event.topics or event.pattern is not None or event.regex is not None:
         turn.memory.subscribed.subscribe(event.topics, event.pattern, event.regex)
     else:
@@ -332,13 +332,15 @@ def settle(turn: MemberTurn) -> int | None:
 
 
 def may_pass(memory: MemberMemory) -> bool:
-    """Whether poll() goes round once more: not while it has callbacks to run, or an exception to raise at their end."""
+    """Tell whether poll() goes round once more: not while it has callbacks to run, or an exception to raise at their
+    end.
+    """
     free = memory.in_poll and not memory.unheard and not memory.batch and memory.thrown is None
     return free and memory.subscribed.active and not memory.leaving
 
 
 def poll_pass(turn: MemberTurn) -> None:
-    """One round inside poll(), in Java's order."""
+    """Go one round inside poll(), in Java's order."""
     memory = turn.memory
     if memory.state is RECONCILING:
         maybe_reconcile(turn, in_poll=True)
@@ -414,7 +416,7 @@ def deadlines(memory: MemberMemory, now_ms: int, tick_ms: int | None) -> dict[Ti
 
 
 def offsets_at(memory: MemberMemory, now_ms: int) -> int | None:
-    """When a commit or a fetch would go on by itself, if nothing comes before."""
+    """Return when a commit or a fetch would go on by itself, if nothing comes before."""
     found = memory.auto_commit_at_ms
     if found is None or found <= now_ms or not memory.positions or not memory.in_poll:
         found = None
@@ -429,5 +431,5 @@ def offsets_at(memory: MemberMemory, now_ms: int) -> int | None:
 
 
 def sooner(at_ms: int, than_ms: int | None, now_ms: int) -> int | None:
-    """What lies behind is no deadline."""
+    """Return the sooner of two deadlines; a time in the past is no deadline."""
     return at_ms if at_ms > now_ms and (than_ms is None or at_ms < than_ms) else than_ms

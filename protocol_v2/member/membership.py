@@ -1,8 +1,8 @@
-"""Into the group and out of it: joining, fenced, failed, left for want of a poll, unsubscribed.
+"""Take a member into its group and out of it: join, fence, fail, leave, unsubscribe, and expire without a poll.
 
-Lost       what a member that is out still owns is called lost inside the application's next poll(), and only then may
+Lost       a member that is out reports what it still owns as lost inside the application's next poll(). Only then may
            it join again: two members must not believe that they own one partition
-Leaving    unsubscribe() runs its callback first, then the leave goes out; close() has run it already (member_close.py)
+Leaving    unsubscribe() runs its callback first, then the leave goes out; close() has run it already (close.py)
 Static     members step out (-2) and their partitions wait for them, unless they are closed with LEAVE_GROUP (KIP-1092)
 Reference  AbstractMembershipManager and ConsumerMembershipManager in Apache Kafka 4.3.1
 Start at   join, fence, leave_group
@@ -80,7 +80,7 @@ def leave_epoch(memory: MemberMemory) -> int:
 
 
 def leave_group(turn: MemberTurn, *, callbacks: bool) -> None:
-    """Of a member that is out already only the subscription is left to be cleared."""
+    """Leave the group. A member that is out already only clears its subscription."""
     memory = turn.memory
     if memory.state in NOT_IN_GROUP:
         if memory.state is MemberState.FENCED:
@@ -131,7 +131,9 @@ def leave_done(turn: MemberTurn) -> None:
 
 
 def expire(turn: MemberTurn, send_leave: Callable[[MemberTurn], None]) -> None:
-    """The leave goes out whatever else is in flight, and nobody listens for its answer."""
+    """Leave because poll() came too late: the leave is sent whatever else is in flight, and its answer does not
+    matter.
+    """
     memory = turn.memory
     turn.move(MemberEvent.POLL_EXPIRED)
     start_leaving(turn)
@@ -149,7 +151,7 @@ def expire(turn: MemberTurn, send_leave: Callable[[MemberTurn], None]) -> None:
 
 
 def come_back(turn: MemberTurn) -> None:
-    """At a poll(): who subscribed since joins, and so does who had left because nobody polled."""
+    """Join again at a poll(): a member that has subscribed since, or that had left for want of a poll."""
     memory, subscribed = turn.memory, turn.memory.subscribed
     updated, subscribed.updated = subscribed.updated, False
     if updated and memory.state is MemberState.UNSUBSCRIBED:

@@ -1,8 +1,8 @@
-"""All that a KIP-848 member remembers, and MemberTurn: one event's work on it.
+"""Hold all that a KIP-848 member remembers, and define MemberTurn: one event's work on that memory.
 
 Memory     epoch, assignments, subscription, deadlines and what is in flight; `member.py` says who changes what
-Life       a number that grows whenever the member starts anew or leaves: an answer to what an earlier life asked, and a
-           reconciliation that an earlier life began, mean nothing any more
+Life       a number that grows whenever the member starts anew or leaves. Answers to requests of an earlier life, and
+           reconciliations that an earlier life began, no longer count
 Turn       collects effects; every change of state, epoch and ownership, every send and exception goes through it
 Start at   MemberMemory, MemberTurn
 """
@@ -85,7 +85,7 @@ Queued: TypeAlias = QueuedCall | QueuedError
 
 @dataclass(slots=True)
 class SentFields:
-    """What the coordinator was told last, as far as one can know."""
+    """Hold what the coordinator was told last, as far as a client can know."""
 
     rebalance_timeout_ms: int = -1
     names: frozenset[str] | None = None
@@ -106,7 +106,7 @@ class Heartbeats:
     """The coordinator may hold an expression of this member."""
 
     def forgive(self) -> None:
-        """No back-off, and nothing awaited."""
+        """Reset the back-off and the awaited answer."""
         self.retry_at_ms, self.attempts, self.in_flight = 0, 0, None
 
 
@@ -226,7 +226,7 @@ class MemberMemory:
 
     @property
     def serving(self) -> bool:
-        """Whether the application's thread takes callbacks and errors from the queue."""
+        """Tell whether the application's thread takes callbacks and errors from the queue."""
         return (self.polling or self.unsubscribing) and self.then is None and self.sync_commit is None
 
 
@@ -270,7 +270,7 @@ class MemberTurn:
         return self.config.backoff_ms(attempts, self.memory.jitter())
 
     def coordinator_unknown(self) -> None:
-        """It is to be looked for. The connection stays, and so does what is in flight on it."""
+        """Note that the coordinator is to be looked for. The connection stays, and so do requests in flight on it."""
         self.memory.coordinator_known = False
 
     def disconnect(self, reason: str) -> None:

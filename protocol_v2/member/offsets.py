@@ -1,6 +1,6 @@
-"""Where newly assigned partitions go on: their committed offsets, fetched inside poll().
+"""Fetch committed offsets inside poll(), to find where newly assigned partitions are read from.
 
-Epoch      the request carries member id and epoch while the member has one; STALE_MEMBER_EPOCH is asked again then
+Epoch      the request carries member id and epoch while the member has one; on STALE_MEMBER_EPOCH it is sent again
 Answers    count only for what is still owned and has no position yet
 Reference  OffsetsRequestManager.updateFetchPositions and CommitRequestManager in Apache Kafka 4.3.1
 Start at   want_offsets, on_offset_fetch
@@ -73,7 +73,7 @@ def on_offset_fetch(turn: MemberTurn, sent: Sent, response: OffsetFetchResponse)
 
 
 def worst(errors: set[Error]) -> Error:
-    """What cannot be mended comes before what is forbidden, and that before what may pass."""
+    """Return the worst error: fatal ones come first, then forbidden topics, then those that may pass."""
     order = (Reaction.RAISE, Reaction.UNAUTHORIZED, Reaction.RETRY)
     return min(
         errors,

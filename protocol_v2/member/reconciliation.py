@@ -1,13 +1,13 @@
-"""From what a member has to what it is given: commit, revoke, assign, acknowledge - one at a time, in this order.
+"""Move a member from what it owns to what it is assigned: commit, revoke, assign, acknowledge, in this order.
 
 Start      inside poll(); between polls only where there is nothing to commit and nothing to revoke
-Newer      targets that come meanwhile wait: this one is finished and acknowledged first
+Newer      one reconciliation runs at a time; an assignment that comes meanwhile waits until it is acknowledged
 Unknown    topics that metadata does not show yet are left out, and asked for; the rest goes ahead
 Abort      a member that was fenced, left or joined again finishes nothing of what it had begun
 Failure    a callback that raises ends it without an acknowledgement; the next poll() begins again
-Departs    from Java where a callback fails or comes too late. An assignment that waits for poll() while the member is
-           fenced is not called: Java calls it and then forgets the partitions without onPartitionsLost. And what is
-           given back after a callback failed is read again: Java acknowledges it and goes on leaving it alone
+Departs    from Java where a callback fails or comes too late. An onPartitionsAssigned that waits for poll() while the
+           member is fenced is not called; Java calls it and then forgets the partitions without onPartitionsLost.
+           Partitions that come back after a failed callback are read again; Java acknowledges them and does not read
 Reference  AbstractMembershipManager.maybeReconcile in Apache Kafka 4.3.1
 Start at   maybe_reconcile
 """
@@ -61,7 +61,7 @@ def resolve(turn: MemberTurn) -> LocalAssignment:
 
 
 def metadata_came(turn: MemberTurn) -> None:
-    """If it does not show what is wanted, the next question waits for a back-off."""
+    """Look at new metadata. If it lacks a wanted topic, the next request waits for a back-off."""
     memory = turn.memory
     if memory.metadata_asked:
         memory.metadata_asked = False
@@ -81,7 +81,7 @@ def aborted(turn: MemberTurn, this: Reconciliation) -> bool:
 
 
 def committed(turn: MemberTurn, this: Reconciliation, outcome: CommitOutcome) -> None:
-    """Whatever became of the commit."""
+    """Go on after the commit, whatever became of it."""
     if aborted(turn, this):
         return
     if this.revoked:
@@ -98,7 +98,7 @@ def revoked(turn: MemberTurn, this: Reconciliation, error: str | None) -> None:
 
 
 def assign(turn: MemberTurn, this: Reconciliation) -> None:
-    """Called even with nothing to add."""
+    """Call onPartitionsAssigned, even with nothing to add."""
 
     def take_over(turn: MemberTurn) -> bool:
         if aborted(turn, this):
@@ -125,7 +125,7 @@ def assigned(turn: MemberTurn, this: Reconciliation, error: str | None) -> None:
 
 
 def receive(turn: MemberTurn, given: LocalAssignment) -> None:
-    """An answer brought an assignment, which may be the one that this member has."""
+    """Take in an answer's assignment, which may be the one that this member has."""
     turn.memory.target = given
     if turn.memory.current != given:
         turn.move(MemberEvent.TARGET_CHANGED)

@@ -1,11 +1,11 @@
-"""The states of a KIP-848 member and every way from one to the next, as one table.
+"""List the states of a KIP-848 member and every transition between them, as one table.
 
 Given      a state and what happened (MemberEvent)
 Returns    the next state; a pair that the table lacks is a bug of ours and raises InvariantBroken
 Not here   what leaves the state as it is: an answer without an assignment, a callback that fails while reconciling. Nor
            Java's way from Joining and Reconciling straight to Stable: targets are numbered, and no case is left for it
 Reference  MemberState and AbstractMembershipManager in Apache Kafka 4.3.1
-Start at   MEMBER_TRANSITIONS; tools/state_diagrams.py prints MEMBER_STATES.md from it
+Start at   MEMBER_TRANSITIONS; tools/state_diagrams.py prints STATES.md from it
 """
 
 from __future__ import annotations

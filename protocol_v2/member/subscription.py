@@ -1,4 +1,4 @@
-"""What a KIP-848 member subscribes to, and the topics it has seen in metadata.
+"""Hold what a KIP-848 member subscribes to, and the topics that it has seen in metadata.
 
 Names      as they were given, or those that match a pattern; the coordinator is told the names
 Pattern    java.util.regex, matched here: against whole names, at subscribe() and whenever poll() finds new metadata
@@ -35,7 +35,7 @@ class Subscribed:
         return bool(self.topics) or self.pattern is not None or self.regex is not None
 
     def subscribe(self, topics: Iterable[str], pattern: str | None, regex: str | None) -> None:
-        """One of the three; who gives none of them unsubscribes, which is not for here."""
+        """Subscribe by one of the three. A call with none of them means unsubscribe, which another function does."""
         self.regex = regex
         self.pattern = None if pattern is None else compile_regex(pattern)
         self.topics = frozenset(topics) if regex is None else frozenset()

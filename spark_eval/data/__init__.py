@@ -1,1 +1,1 @@
-"""What the package brings along: decision_table.json."""
+"""Hold the data that ships with the package: decision_table.json."""

@@ -1,8 +1,8 @@
-"""Membership logs: who came and went, from JSON lines, CSV or Parquet, as many files as there are.
+"""Read membership logs, which members came and went, from JSON lines, CSV or Parquet files.
 
 Columns    time (milliseconds since 1970, or ISO 8601), group, member, event; topics if known, with commas
 Events     join, leave, crash, restart
-Bad lines  what has no time, group or member, or an event that nobody knows, is set aside with its file and the reason
+Bad lines  a line without time, group or member, or with an unknown event, is set aside with its file and the reason
 Start at   read_logs
 """
 
@@ -23,7 +23,7 @@ TIME_MS = "coalesce(try_cast(time as bigint), unix_millis(try_cast(time as times
 
 
 def read_logs(spark: SparkSession, files: Sequence[str]) -> tuple[DataFrame, DataFrame]:
-    """Events, and lines set aside: file, line and why."""
+    """Return events, and lines set aside: file, line and reason."""
     by_form = {form: [file for file in files if form_of(file) == form] for form in READERS}
     frames = [READERS[form](spark, found) for form, found in by_form.items() if found]
     lines = frames[0]
@@ -43,7 +43,7 @@ def form_of(file: str) -> str:
 
 
 def why() -> Any:
-    """What is wrong with a line, or null."""
+    """Return what is wrong with a line, or null."""
     known = ", ".join(f"'{one}'" for one in EVENTS)
     return F.expr(
         f"""case when time is null and `group` is null and member is null then 'not a line of a log'

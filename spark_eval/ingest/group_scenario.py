@@ -1,7 +1,8 @@
-"""One group's comings and goings as a scenario: what would that month have cost with another strategy?
+"""Make a scenario of one group's comings and goings, to ask what they would have cost with another strategy.
 
-Given      who joined, left, crashed or restarted when, and the topics with their partitions
-Returns    a scenario as data; who is there at the first event was there before, and the run begins a minute earlier
+Given      members that joined, left, crashed or restarted, with times, and the topics with their partitions
+Returns    a scenario as data; members that are there at the first event were there before, and the run begins a minute
+           earlier
 Pairs      a departure and the same member's next join are a restart with that downtime, else it is gone for good
 Assumed    rates and how fast members work: no log tells; the description says so
 Start at   scenario_of_history

@@ -1,4 +1,4 @@
-"""Real inputs into a folder: a scenario for each group, a sweep file over all of them, and what could not be read.
+"""Write real inputs into a folder: a scenario for each group, a sweep file over all of them, and unreadable lines.
 
 Given      files and folders (snapshots as .json, logs as .jsonl, .csv or .parquet), and a cluster's address
 Returns    Ingested: how many groups, events and lines set aside
@@ -85,7 +85,7 @@ def told(
 
 
 def of_logs(events: DataFrame) -> Histories:
-    """A group at a time: no more than one has to fit in here."""
+    """Return one group at a time: no more than one has to fit in memory."""
     listed = F.sort_array(F.collect_list(F.struct("time_ms", "member", "event", "topics")))
     for group, rows in events.groupBy("group").agg(listed).orderBy("group").toLocalIterator():
         yield group, [Happening(row[0], row[1], row[2], split(row[3])) for row in rows]

@@ -1,10 +1,11 @@
-"""Records of __consumer_offsets, read as a story: the groups as they are now, and who came and went when.
+"""Follow groups through the records of __consumer_offsets: as they are now, and which members came and went when.
 
 Classic    a GroupMetadata record holds the whole group each time: members that were not in the one before have joined
 Consumer   a ConsumerGroupMemberMetadata record is one member, and its tombstone that it is gone
-Names      static members have one of their own; a dynamic one is new each time, so who comes after one of the same
-           client and host has left takes its place
-Known not  why somebody left: a crash and a goodbye look alike. Compaction takes old records away, and their story
+Names      static members keep one name. A dynamic member has a new id each time, so it takes the name of a member of
+           the same client and host that has left
+Known not  why a member left: a crash and a LeaveGroup look alike. Compaction removes old records, and with them what
+           they tell
 Start at   groups_now, happenings
 """
 
@@ -39,7 +40,7 @@ class Recorded:
 
 @dataclass(slots=True)
 class Story:
-    """One group, record by record."""
+    """Follow one group, record by record."""
 
     protocol: str | None = None
     members: dict[str, Recorded] = field(default_factory=dict)
@@ -93,7 +94,7 @@ Row = Mapping[str, Any]
 
 
 def stories(rows: Iterable[Row]) -> Iterator[tuple[Row, str, Story]]:
-    """Each record with its group's story up to and with it."""
+    """Return each record with its group's story up to and with it."""
     found: dict[str, Story] = {}
     for row in rows:
         if row["group"] is None:
@@ -123,7 +124,7 @@ def happenings(rows: Iterable[Row]) -> Iterator[tuple[str, Happening]]:
 
 @dataclass(slots=True)
 class Names:
-    """A process's name over its lives."""
+    """Keep a process's name over its lives."""
 
     of: dict[str, str] = field(default_factory=dict)
     free: dict[tuple[str, str], list[str]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""__consumer_offsets as a Spark data source: one input partition for each partition of the topic.
+"""Read __consumer_offsets as a Spark data source: one input partition for each partition of the topic.
 
 Given      options `bootstrap`, and `settings` (JSON) for a cluster that wants more than an address
 Returns    a frame of RECORDS, from the beginning of each partition to where it ended when the reading began
@@ -111,7 +111,7 @@ def as_json(value: Any) -> str:
 
 
 def register(spark: SparkSession, bootstrap: str, settings: dict[str, str] | None = None) -> Any:
-    """The topic as a frame. Who cannot be reached is told before Spark tries four times."""
+    """Return the topic as a frame. An unreachable cluster is reported before Spark tries four times."""
     from confluent_kafka import KafkaException
 
     try:

@@ -1,4 +1,4 @@
-"""The strategies side by side over all cells, and every cell for those who look one up."""
+"""Write the strategies side by side over all cells, and every cell for readers who look one up."""
 
 from __future__ import annotations
 

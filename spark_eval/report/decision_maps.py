@@ -1,6 +1,6 @@
-"""Decision maps: two parameters, and in each field the strategy that wins there and by how much.
+"""Draw decision maps: two parameters, and in each field the strategy that wins there and by how much.
 
-Overview   a field is all cells with those two values, whatever the others are: who wins most of them
+Overview   a field is all cells with those two values, whatever the others are: the strategy that wins most of them
 Slices     of the first map, one for each combination of the other parameters: a field is one cell
 Start at   maps_html
 """

@@ -1,4 +1,4 @@
-"""Drawn from the table: the Pareto plot and the sensitivity bars, as SVG and HTML that need no script."""
+"""Draw the Pareto plot and the sensitivity bars from the table, as SVG and HTML that need no script."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POINT = 6
 
 
 def pareto_html(table: DecisionTable) -> str:
-    """A point a strategy: medians over all cells, of standing still and of records read twice."""
+    """Draw a point a strategy: medians over all cells, of standing still and of records read twice."""
     points = {one: (stands_still(table, one), cost(table, one, "read_twice")) for one in table.strategies}
     points = {one: point for one, point in points.items() if not math.isnan(point[0])}
     if not points:

@@ -1,7 +1,7 @@
-"""The page: a decision table as one HTML file.
+"""Write the page: a decision table as one HTML file.
 
 Given      a DecisionTable and the command that asks for the page
-Returns    the text of the file; nothing in it is fetched from anywhere
+Returns    the text of the file; it fetches nothing from a network
 Start at   table_page
 """
 

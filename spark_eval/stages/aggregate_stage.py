@@ -1,4 +1,4 @@
-"""Stage three: results become what they say, in Spark SQL.
+"""Turn results into figures for each cell and strategy, in Spark SQL: stage three.
 
 scored         every run that got to its end, with its cost by the weights
 by_strategy    a cell's strategies: quantiles, medians of all costs, wins, paired difference to the cell's best, front
@@ -24,20 +24,20 @@ FRONT = ("standstill_s", "moved", "read_twice")
 
 
 def scored(results: DataFrame, weights: Mapping[str, float]) -> DataFrame:
-    """To a thousandth, as harness/measure/cost_weights.py has it."""
+    """Return scores to a thousandth, as harness/measure/cost_weights.py has it."""
     total = " + ".join(f"{weight!r}D * {name}" for name, weight in weights.items() if weight)
     return results.where("error is null").select("*", F.expr(f"round({total}, 3)").alias("cost"))
 
 
 def cuts(counted: DataFrame) -> DataFrame:
-    """How many values an interval of the median leaves out at each end, for every number of values there is."""
+    """Return how many values an interval of the median leaves out at each end, for every number of values there is."""
     sizes = [row[0] for row in counted.selectExpr("runs - failed").distinct().collect()]
     rows = [(size, cut(size)[0]) for size in sizes if size]
     return counted.sparkSession.createDataFrame(rows, "count int, leave int")
 
 
 def with_interval(frame: DataFrame, values: str, name: str, left_out: DataFrame) -> DataFrame:
-    """`name`, `name`_low and `name`_high from a column of sorted values."""
+    """Add `name`, `name`_low and `name`_high from a column of sorted values."""
     held = F.broadcast(left_out)
     return (
         frame.join(held, F.size(values) == held["count"])
@@ -53,7 +53,7 @@ def with_interval(frame: DataFrame, values: str, name: str, left_out: DataFrame)
 
 
 def by_strategy(results: DataFrame, weights: Mapping[str, float], strategies: Sequence[str]) -> DataFrame:
-    """One row for each cell and strategy."""
+    """Return one row for each cell and strategy."""
     spark = results.sparkSession
     runs = scored(results, weights)
     order = spark.createDataFrame(list(enumerate(strategies)), "listed int, strategy string")
@@ -97,7 +97,7 @@ def quantiles(runs: DataFrame) -> DataFrame:
 
 
 def wins(runs: DataFrame, sound: DataFrame) -> DataFrame:
-    """The share of seeds in which nobody was better; those who are equal share a seed."""
+    """Return the share of seeds in which no strategy was better; strategies that are equal share a seed."""
     return runs.sparkSession.sql(
         """
         with best as (
@@ -114,7 +114,7 @@ def wins(runs: DataFrame, sound: DataFrame) -> DataFrame:
 
 
 def differences(runs: DataFrame, sound: DataFrame) -> DataFrame:
-    """Of every strategy to the cell's best, seed by seed."""
+    """Return the differences of every strategy to the cell's best, seed by seed."""
     return runs.sparkSession.sql(
         """
         with best as (
@@ -129,7 +129,7 @@ def differences(runs: DataFrame, sound: DataFrame) -> DataFrame:
 
 
 def front(ranked: DataFrame) -> DataFrame:
-    """Those whom no other beats in one of FRONT without losing in another."""
+    """Return the strategies that no other beats in one of FRONT without losing in another."""
     no_worse = " and ".join(f"o.{name} <= t.{name}" for name in FRONT)
     better = " or ".join(f"o.{name} < t.{name}" for name in FRONT)
     return ranked.sparkSession.sql(
@@ -144,9 +144,9 @@ def front(ranked: DataFrame) -> DataFrame:
 
 
 def sensitivity(results: DataFrame, weights: Mapping[str, float], levels: DataFrame) -> DataFrame:
-    """How much of the differences in cost goes with a parameter's level, for each strategy: between 0 and 1.
+    """Return how much of the differences in cost goes with a parameter's level, for each strategy: between 0 and 1.
 
-    Of the logarithm: one cell that costs a hundred times as much would otherwise be all there is to see.
+    Costs count by their logarithm: one cell that costs a hundred times as much would otherwise be all there is to see.
     """
     return results.sparkSession.sql(
         """

@@ -1,7 +1,7 @@
-"""Stage one: cells become runs, each cell with each strategy and each seed.
+"""Expand cells into runs, each cell with each strategy and each seed: stage one.
 
 Given      a frame of CELLS, and strategies and seeds
-Returns    a frame of RUNS; a run's id is a hash of what it is, so it is the same in every sweep and on every machine
+Returns    a frame of RUNS; a run's id is a hash of its content, the same in every sweep and on every machine
 Start at   expand
 """
 
@@ -47,5 +47,5 @@ def expand(cells: DataFrame, strategies: Sequence[str], seeds: Sequence[int]) ->
 
 
 def run_id(cell_id: str, strategy: str, seed: int) -> str:
-    """The same without Spark."""
+    """Return the same id without Spark."""
     return hashlib.sha256(f"{cell_id}\n{strategy}\n{seed}".encode()).hexdigest()[:ID_LENGTH]

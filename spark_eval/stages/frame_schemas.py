@@ -1,4 +1,4 @@
-"""What each stage's frame holds. A stage that is given or gives anything else is a bug, so types are said here once.
+"""Define what each stage's frame holds. A stage that is given or gives anything else is a bug.
 
 CELLS      a scenario each            RUNS       a cell, a strategy and a seed each
 PLAN       runs with their place      RESULTS    what came of a run: its costs, or why it has none

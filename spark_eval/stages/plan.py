@@ -1,4 +1,4 @@
-"""Which run goes into which task: tasks of equal predicted cost, in an order that does not depend on the machine.
+"""Plan which run goes into which task: tasks of equal predicted cost, in the same order on every machine.
 
 Place      runs stand in one row, a cell's runs side by side, so that a task reads few scenarios
 Task       the row is cut where the predicted cost reaches the next multiple of a task's share
@@ -48,7 +48,7 @@ def plan(runs: DataFrame, each_ms: float) -> DataFrame:
 
 
 def pending(runs: DataFrame, done: DataFrame | None) -> DataFrame:
-    """Those whose id is not among the results yet."""
+    """Return the runs whose id is not among the results yet."""
     return runs if done is None else runs.join(done.select("run_id"), "run_id", "left_anti").select(runs.columns)
 
 

@@ -1,4 +1,4 @@
-"""Stage four: the decision table, as Parquet for machines and as one JSON file for people, pages and `recommend`.
+"""Publish the decision table, as Parquet for machines and as JSON for people, pages and `recommend`: stage four.
 
 Given      the results and the cells of a sweep
 Returns    the table as data, with its provenance: versions, seeds, counts; nothing of when and where it was made, so
@@ -117,7 +117,7 @@ def strategy_json(row: Any) -> dict[str, Any]:
 
 
 def interval(row: Any, name: str) -> list[float]:
-    """Median, low, high."""
+    """Return median, low and high."""
     return [row[name], row[f"{name}_low"], row[f"{name}_high"]]
 
 
@@ -131,7 +131,7 @@ def values_of(cells: Sequence[Cell]) -> dict[str, list[Label]]:
 
 
 def levels_of(sweep: Sweep, cells: Sequence[Cell]) -> list[tuple[str, str, str]]:
-    """Which level of each parameter a cell is at: its value, or which fifth of what was drawn."""
+    """Return which level of each parameter a cell is at: its value, or which fifth of what was drawn."""
     drawn = {one.name for one in sweep.parameters if one.draw is not None}
     names = [*([SCENARIO] if len(sweep.scenarios) > 1 else []), *(one.name for one in sweep.parameters)]
     found = []

@@ -1,4 +1,4 @@
-"""Stage two: runs become results, in Python workers beside the data.
+"""Run the runs in Python workers beside the data, and return results: stage two.
 
 Given      a frame of RUNS with the cells' documents beside them
 Returns    a frame of RESULTS, one row a run; a run that fails is a row as well, with what replays it here
@@ -37,7 +37,7 @@ def simulate(runs: DataFrame, cells: DataFrame) -> DataFrame:
 
 
 def run_batches(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    """In a worker. A batch in is a batch out; Spark makes as many as a task needs."""
+    """Run in a worker. A batch in is a batch out; Spark makes as many as a task needs."""
     import pyarrow
 
     schema = to_arrow_schema(RESULTS)
@@ -69,12 +69,12 @@ def row_of(run_id: str, cell_id: str, one: Sample) -> dict[str, Any]:
 
 
 def replay(cell_id: str, strategy: str, seed: int) -> str:
-    """In the sweep's folder."""
+    """Return the command that replays a run in the sweep's folder."""
     file = f"{FAILED}/{cell_id}.json"
     return shlex.join(["rebalance-lab", "simulate", file, "--strategy", strategy, "--seed", str(seed)])
 
 
 @lru_cache(maxsize=32)
 def scenario_of(document: str) -> Scenario:
-    """Once for all runs of a cell that a worker meets: they come side by side."""
+    """Read a scenario once for all runs of a cell that a worker meets: they come side by side."""
     return parse_scenario(decode_document(document))

@@ -3,7 +3,7 @@
 edge.py       what every request passes
 bodies.py     a body in, held to its size and its time; an answer out
 deadlines.py  connections that never finish a request
-auth.py       which client asks, and how often it may
+auth.py       which client sends a request, and how often it may
 problems.py   RFC 9457 problems
 json_logs.py, metrics.py   what is logged and counted
 """

@@ -1,9 +1,9 @@
-"""Who asks, and how often they may.
+"""Authenticate clients by their tokens, and limit how often each may ask.
 
 Given      a request's Authorization
 Returns    the name of its token; Problem 401 or 429 otherwise
-Compared   as hashes, against every token there is, in constant time: neither how long it takes nor what it says tells
-           how near a guess was
+Compared   as hashes, against every token there is, in constant time: neither duration nor answer tells how near a guess
+           was
 Start at   Guard.admit
 """
 
@@ -42,7 +42,7 @@ class Bucket:
         return max(10.0, 10 * self.per_s)
 
     def take(self, now_s: float) -> float:
-        """0 when there was one, else the seconds until there is."""
+        """Take one request, and return 0, or the seconds until there is one."""
         self.left = min(self.most, self.left + (now_s - self.at_s) * self.per_s)
         self.at_s = now_s
         if self.left >= 1:
@@ -61,7 +61,7 @@ class Guard:
         }
 
     def admit(self, authorization: str | None) -> str | None:
-        """None: there are no tokens, so everybody is the same to us."""
+        """Return the token's name; None where there are no tokens, so that all clients are the same."""
         if not self.tokens:
             return None
         name = self.name_of(authorization)

@@ -1,4 +1,4 @@
-"""A request's body in, held to its size and its time; an answer or a problem out."""
+"""Read a request's body within its size and time, and send an answer or a problem."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def too_large(limits: Limits) -> Problem:
 
 
 def respond(request: Request, answer: Answer, media: str = JSON) -> Response:
-    """These POSTs change nothing, so an ETag spares their answer as it would a GET's."""
+    """Send an answer with an ETag: these POSTs change nothing, so it spares their answer as it would a GET's."""
     headers = {"etag": answer.etag, "cache-control": "private, no-cache"}
     if answer.etag in known_tags(request):
         return Response(status_code=304, headers=headers)

@@ -1,5 +1,6 @@
-"""A connection with deadlines: uvicorn waits for ever for the head of a request, and a thousand who never finish one
-would be all there is room for.
+"""Give each connection deadlines, because uvicorn waits for ever for the head of a request.
+
+A thousand clients that never finish a request would otherwise use up all connections.
 
 Head       must be there in `header_s` after its first byte, or after the connection was made
 Rest       what is left of a body when its answer is sent is read and thrown away, for `body_s` at most
@@ -76,7 +77,7 @@ class Deadlines(H11Protocol):
         self.turn_away(Problem("slow", "the request did not arrive in time", limit="header_s"))
 
     def turn_away(self, problem: Problem) -> None:
-        """Without the application: there is no request yet, or only half of one."""
+        """Send a problem without the application: there is no request yet, or only half of one."""
         self.disarm()
         self.is_away = True
         if self.transport.is_closing():

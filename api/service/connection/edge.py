@@ -1,7 +1,7 @@
-"""What every request passes on its way in and out.
+"""Check every request on its way in, and complete its answer on the way out.
 
 In         an id, the host it names, its token and that token's rate
-Out        headers that keep browsers from guessing, framing and running what is not ours; a log line; a measurement
+Out        headers that keep browsers from guessing, framing and running foreign content; a log line; a measurement
 Bugs       end as a problem 500 with the request's id; the trace goes to the log
 Start at   Edge.__call__
 """
@@ -54,7 +54,7 @@ class Edge:
 
 
 class Passage:
-    """One request."""
+    """Follow one request through the edge."""
 
     def __init__(self, edge: Edge, scope: Scope, send: Send) -> None:
         self.edge, self.scope, self.send = edge, scope, send
@@ -126,6 +126,6 @@ class Passage:
 
 
 def host_of(header: str) -> str:
-    """Without the port; `[::1]:8000` is `[::1]`."""
+    """Return the host without the port; `[::1]:8000` is `[::1]`."""
     found = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:]*)(?::\d+)?", header)
     return found[1].lower() if found else header

@@ -1,4 +1,4 @@
-"""Logs as JSON lines on standard error. What is logged of a request never holds its Authorization, body or query."""
+"""Log as JSON lines on standard error. The log of a request never holds its Authorization, body or query."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def log(message: str, level: int = logging.INFO, **fields: Any) -> None:
 
 
 def set_up(level: str) -> None:
-    """Ours and uvicorn's on one stream; uvicorn's access log is off, because ours says more."""
+    """Set up one stream for our logs and uvicorn's; uvicorn's access log is off, because ours says more."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines())
     for name in ("rebalance_lab.service", "uvicorn", "uvicorn.error"):

@@ -1,4 +1,4 @@
-"""What /metrics says, in Prometheus's words."""
+"""Count what /metrics shows, in Prometheus's words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong, as RFC 9457 has it: application/problem+json with the path of the bad field.
+"""Represent every refusal as RFC 9457 has it: application/problem+json with the path of the bad field.
 
 Start at   Problem; every refusal of the service is one
 """

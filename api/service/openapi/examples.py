@@ -1,4 +1,4 @@
-"""An example for everything in the document, made by the code itself and kept in examples.json.
+"""Make an example for everything in the document, by the code itself, and keep it in examples.json.
 
 python -m rebalance_lab.api.service.openapi.examples        # writes the file anew; a test holds it against the code
 """

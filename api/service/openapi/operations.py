@@ -1,4 +1,4 @@
-"""How a route is documented: what it takes, what it gives, which problems it may have, where one goes from there."""
+"""Describe a route: what it takes, what it gives, which problems it may have, and where a client goes from there."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def operation(
     cached: bool = False,
     links: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Keyword arguments for a FastAPI route. `name` is its id, and under it stand its examples."""
+    """Return keyword arguments for a FastAPI route. `name` is its id, and under it stand its examples."""
     extra: dict[str, Any] = {
         "parameters": documented([*parameters, *([IF_NONE_MATCH] if cached else [])]),
     }

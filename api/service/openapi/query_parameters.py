@@ -1,6 +1,6 @@
-"""Parameters of a query: described once, read strictly by the same description.
+"""Describe the parameters of a query once, and read them strictly by the same description.
 
-A parameter that nobody knows is refused: ?optimun=true would otherwise be ignored in silence.
+An unknown parameter is refused: ?optimun=true would otherwise be ignored in silence.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Parameter:
 
 
 def read_query(query: QueryParams, known: Sequence[Parameter]) -> dict[str, Any]:
-    """Those that are given."""
+    """Return the parameters that are given."""
     by_name = {one.name: one for one in known}
     found: dict[str, Any] = {}
     for name, text in query.multi_items():

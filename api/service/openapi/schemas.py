@@ -1,4 +1,4 @@
-"""The JSON contract, scenarios, answers and problems as JSON Schema 2020-12. Start at components."""
+"""Write the JSON contract, scenarios, answers and problems as JSON Schema 2020-12. Start at components."""
 
 from __future__ import annotations
 
@@ -369,7 +369,7 @@ def components() -> dict[str, Schema]:
 
 
 def scenario_components() -> dict[str, Schema]:
-    """The published schema of a scenario; as everywhere in it, what is optional may also be null."""
+    """Return the published schema of a scenario; as everywhere in it, what is optional may also be null."""
     whole = scenario_schema()
     parts = {f"Scenario{name}": part for name, part in whole.pop("$defs").items()}
     scenario = {key: value for key, value in whole.items() if key not in ("$schema", "title")}

@@ -1,1 +1,1 @@
-"""Paths, a module a family. Each translates, asks the service, and translates back."""
+"""Serve the paths, one module for each family: translate, ask the service, and translate back."""

@@ -1,4 +1,4 @@
-"""What the service says of itself: strategies, health, metrics, and the page."""
+"""Serve what the service says of itself: strategies, health, metrics, and the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A document in, an answer out: /v1/assign, /v1/compare-assignments, /v1/recommend, /v1/size."""
+"""Answer a document: /v1/assign, /v1/compare-assignments, /v1/recommend, /v1/size."""
 
 from __future__ import annotations
 

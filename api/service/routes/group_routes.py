@@ -1,4 +1,4 @@
-"""Live groups of the clusters that the operator configured by name."""
+"""Serve live groups of the clusters that the operator configured by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A simulation as a job: submit, look, follow, fetch, cancel."""
+"""Serve a simulation as a job: submit, look, follow, fetch, cancel."""
 
 from __future__ import annotations
 

@@ -2,6 +2,6 @@
 
 pool.py    the processes; the event loop only waits
 worker.py  a process that answers one question after the other
-work.py    what it can be asked
-frames.py  how both talk over a socket
+work.py    the questions that a process answers
+frames.py  the messages between service and process on a socket
 """

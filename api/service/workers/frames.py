@@ -1,7 +1,7 @@
-"""How the service and its processes talk over a socket: a kind, a length, and that many bytes.
+"""Frame the messages between the service and its processes on a socket: a kind, a length, and that many bytes.
 
 A question is a head (JSON) and a body as it came over the network; an answer's body goes back over the network as it
-is. So the event loop neither reads nor writes anybody's JSON.
+is. So the event loop neither reads nor writes a client's JSON.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def frame_json(kind: Kind, payload: Mapping[str, Any]) -> bytes:
 
 
 def receive(end: socket.socket) -> tuple[Kind, bytes]:
-    """Blocking: for the process's side. EOFError when the service is gone."""
+    """Receive a frame, blocking: for the process's side. EOFError when the service is gone."""
     kind, length = PREFIX.unpack(exactly(end, PREFIX.size))
     return Kind(kind), exactly(end, length)
 

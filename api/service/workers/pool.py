@@ -1,8 +1,8 @@
-"""Processes for all work that costs time. The event loop only waits.
+"""Run all work that costs time in processes. The event loop only waits.
 
 Given      how many processes, how many questions may wait for one, and the limits the processes hold to
-Bound      who comes when enough wait, or would wait too long, is refused at once (Busy) and told when to come again
-Time       a question that takes too long costs its process its life; so does one whose asker went away
+Bound      when enough questions wait, or one would wait too long, it is refused at once (Busy) with a time to retry
+Time       a process is killed when its question takes too long, or when the client of its question went away
 Death      a process that dies with a question (kill -9, out of memory) is replaced, and the question asked once more
 Start at   Pool.run
 """
@@ -54,11 +54,11 @@ class Died(Exception):
 
 
 class WasDead(Exception):
-    """It died before it knew what was asked: the question is not to blame."""
+    """Tell that a process died before it knew what was asked: the question is not to blame."""
 
 
 class Failed(Exception):
-    """A bug of ours; the text is its trace."""
+    """Report a bug of ours; the text is its trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +138,9 @@ class Pool:
 
     @property
     def ready(self) -> bool:
-        """Also in the moment in which the only process is replaced: who asks then waits for milliseconds, and whoever
-        balances load must not take the service out for that."""
+        """Tell whether the pool can work, also in the moment in which its only process is replaced. A question then
+        waits for milliseconds, and a load balancer must not take the service out for that.
+        """
         return self._started and not self._stopped and (bool(self.workers) or not self._no_new_one)
 
     @property
@@ -159,7 +160,7 @@ class Pool:
             return await self._ask(question, time_s, progress)
 
     async def _ask(self, question: Question, time_s: float, progress: Progress | None) -> bytes:
-        """By the next process that lives. However many were killed in their sleep, they are being replaced."""
+        """Ask the next process that lives. However many were killed in their sleep, they are being replaced."""
         while True:
             with suppress(WasDead):
                 return await self._once(question, time_s, progress)

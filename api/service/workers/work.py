@@ -1,6 +1,6 @@
-"""What the processes can be asked: bytes as they came in, options that were checked, and bytes to send back.
+"""Answer the questions that the processes can be asked: bytes as they came in, checked options, bytes to send back.
 
-Limits     are held to here, before the work: what a request describes is known once it has been read
+Limits     are checked here, before the work: the size of a request's group is known once it has been read
 Start at   OPERATIONS
 """
 
@@ -92,7 +92,7 @@ def check_group(limits: Limits, group: Group, path: str) -> None:
 
 
 def document(body: bytes, options: dict[str, Any]) -> Any:
-    """As its content type says: JSON is read strictly, without YAML's liberties."""
+    """Read a document as its content type says: JSON is read strictly, without YAML's liberties."""
     return decode_document(body) if options.pop("media") == "yaml" else decode(body)
 
 
@@ -122,7 +122,7 @@ def run_comparison(
 
 
 def check_scenario(limits: Limits, scenario: Scenario) -> None:
-    """Also what is yet to come: a timeline may scale a group of three to ten thousand."""
+    """Check limits also for what is yet to come: a timeline may scale a group of three to ten thousand."""
     members, partitions = len(scenario.members), sum(topic.partitions for topic in scenario.topics)
     for event in scenario.timeline:
         match event:
@@ -153,7 +153,7 @@ def simulate(body: bytes, options: Options, limits: Limits, tell: Tell) -> bytes
 
 
 def check_simulation(body: bytes, options: Options, limits: Limits, tell: Tell) -> bytes:
-    """All that can be known to be wrong before the run."""
+    """Check all that can be known to be wrong before the run."""
     given = dict(options)
     scenario, _ = scenario_from(document(body, given))
     check_scenario(limits, scenario)

@@ -1,8 +1,8 @@
-"""A process that answers one question after the other, for as long as the service lives.
+"""Run a process that answers one question after the other, for as long as the service lives.
 
-Given      a socket to the service, the limits, and how nice to be to others
+Given      a socket to the service, the limits, and the niceness of the process
 Ends       when the socket closes or the service is gone; the service kills it when a question takes too long
-Loads      nobody's code: custom assignors are refused for good before the first question
+Loads      no custom code: custom assignors are refused for good before the first question
 Start at   main
 """
 

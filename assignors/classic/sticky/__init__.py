@@ -1,4 +1,4 @@
-"""Kafka's sticky assignor with its helpers.
+"""Assign as Kafka's sticky assignor does.
 
 sticky.py                 StickyAssignor, and the builder for equal subscriptions: balance first, then keep
 mixed_subscriptions.py    where subscriptions differ (mixed_builder.py; partition_moves.py remembers what moved)

@@ -1,7 +1,7 @@
-"""What members say they own, before a sticky assignor decides anything: the front end of both sticky assignors.
+"""Read what members say they own, before either sticky assignor decides anything.
 
 Given      a group, and where a member's generation is read from (the one thing in which the two assignors differ)
-Returns    Claims: everybody's owned partitions, each with at most one owner, and whether all subscriptions are equal
+Returns    Claims: each member's owned partitions, with at most one owner each, and whether all subscriptions are equal
 Numbers    a partition is its number in the group's layout; a claim on a partition that does not exist, which Java
            accepts, gets a number above all others
 Order      Java goes through the members in hash order. That matters only where claims collide or topic lists are odd
@@ -138,8 +138,9 @@ def numbers_of_topics(layout: Layout, names: Iterable[str]) -> Sequence[int]:
 
 
 def left_behind_by_leavers(claims: Claims) -> list[int] | None:
-    """The common case without looking at a single claim: everybody owns its own share of one and the same assignment,
-    which was complete. Then nothing collides, and free is what those had that are no longer here."""
+    """Handle the common case without looking at a claim: each member owns its own share of one and the same complete
+    assignment. Then nothing collides, and the shares of members that left are free.
+    """
     layout = claims.layout
     shares: dict[str, Sequence[int]] = {}
     origin = None
@@ -165,7 +166,7 @@ def left_behind_by_leavers(claims: Claims) -> list[int] | None:
 
 
 def read_numbers(claims: Claims) -> None:
-    """Every member's claims as numbers; topics to which nobody subscribes are passed over."""
+    """Read every member's claims as numbers; topics without subscribers are passed over."""
     layout, subscribed = claims.layout, claims.subscribed
     all_topics = len(claims.everything) == layout.total
     beyond: dict[tuple[int, int], int] = {}
@@ -189,7 +190,9 @@ def read_numbers(claims: Claims) -> None:
 
 
 def settle_collisions(claims: Claims) -> None:
-    """Claim by claim, as Java does it. The higher generation has the better claim, and of equals nobody has one."""
+    """Settle collisions claim by claim, as Java does. The higher generation has the better claim, and of equals neither
+    does.
+    """
     members, generations_of = claims.members, claims.generations_of
     owned: dict[str, dict[int, None]] = {}
     last_claimer: dict[int, str] = {}

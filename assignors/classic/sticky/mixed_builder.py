@@ -1,4 +1,4 @@
-"""Sticky assignment where subscriptions differ: keep what can be kept, fill up the lightest, move until balanced.
+"""Assign stickily where subscriptions differ: keep what can be kept, fill up the lightest, move until balanced.
 
 Given      the claims of a group; members get numbers in the order of their ids, so that `size * members + number` sorts
            them as Java's live order does: by partitions held, then by id
@@ -81,7 +81,7 @@ class MixedBuilder:
             self.class_of.append(number_of_class)
 
     def _order_topics(self) -> None:
-        """Topics with the fewest subscribers first; a subscriber that lists a topic twice counts twice."""
+        """Put topics with the fewest subscribers first; a subscriber that lists a topic twice counts twice."""
         topics = len(self.layout.counts)
         self.subscribers = [0] * topics
         self.classes_of: list[list[int]] = [[] for _ in range(topics)]
@@ -104,7 +104,7 @@ class MixedBuilder:
         return self._shares(free)
 
     def _keep(self) -> None:
-        """What members own of topics that they still subscribe to, and on their racks where racks matter."""
+        """Keep what members own of topics that they still subscribe to, and on their racks where racks matter."""
         owned, topic_at, total = self.claims.owned, self.topic_at, self.layout.total
         subscribed = sum(map(bool, self.subscribers))
         self.kept: list[Sequence[int]] = []
@@ -140,7 +140,7 @@ class MixedBuilder:
         return found
 
     def _former_owners(self) -> dict[int, int]:
-        """Whom a partition belonged to in an older generation than the newest; of several, the latest of them."""
+        """Return the owner of a partition in an older generation than the newest; of several, the latest of them."""
         claims = self.claims
         members, generations_of = claims.members, claims.generations_of
         generations = {member_id: generations_of(members[member_id]).claim for member_id in self.ids}
@@ -192,7 +192,9 @@ class MixedBuilder:
             heapreplace(lightest, (heaps[c][0], c))
 
     def _fill_up_on_racks(self, free: TopicNumbers, racks: GroupRacks) -> TopicNumbers:
-        """Returns what found nobody. A topic's classes have one heap per rack, and one for those without."""
+        """Return partitions that found no member. A topic's classes have one heap per rack, and one for those
+        without.
+        """
         heaps, owner, count = self.heaps, self.owner, self.count
         left: TopicNumbers = []
         for topic, numbers in free:
@@ -264,7 +266,7 @@ class MixedBuilder:
         }
 
     def _score(self, sizes: Sequence[int]) -> int:
-        """The sum of all differences between two members, in Java's 32 bits."""
+        """Return the sum of all differences between two members, in Java's 32 bits."""
         live = sorted(size for size, fixed in zip(sizes, self.fixed, strict=True) if not fixed)
         score = sum((2 * i - len(live) + 1) * size for i, size in enumerate(live))
         return (score + (1 << 31)) % (1 << 32) - (1 << 31)
@@ -281,8 +283,9 @@ class MixedBuilder:
                 return self.moves.count > moves_before_all
 
     def _relieve(self, topic: int, numbers: Sequence[int]) -> bool:
-        """One topic in one pass: partitions leave members that hold two more than the receiver. False when Java, which
-        tests the balance before each partition, would have stopped."""
+        """Run through one topic: partitions leave members that hold two more than the receiver. Return False when Java,
+        which tests the balance before each partition, would have stopped.
+        """
         size, owner, former, foreign = self.size, self.owner, self.former_owner, self.foreign
         lightest = [self._lightest_of(c) for c in self.classes_of[topic]]
         heapify(lightest)
@@ -334,8 +337,9 @@ class MixedBuilder:
         self.owner[number] = receiver
 
     def _is_balanced(self) -> bool:
-        """Java's test: nobody could take a partition from a member that holds two more. Members whose count equals
-        their capacity are passed over, even when what they hold is not what they subscribe to."""
+        """Run Java's test: no member could take a partition from a member that holds two more. Members whose count
+        equals their capacity are passed over, even when what they hold is not what they subscribe to.
+        """
         if self.tested_at != self.moves.count:
             self.tested_at = self.moves.count
             self.was_balanced = self._test_balance()
@@ -356,7 +360,7 @@ class MixedBuilder:
         return True
 
     def _shares(self, free: TopicNumbers) -> dict[str, Sequence[int]]:
-        """Who neither got nor lost anything keeps its share as it came."""
+        """Return the shares. A member that neither got nor lost anything keeps its share as it came."""
         owner = self.owner
         gained: dict[int, list[int]] = {}
         for number in chain.from_iterable(numbers for _, numbers in free):

@@ -1,7 +1,8 @@
-"""Mixed subscriptions beside a kept claim on a partition that does not exist: Java's steps one by one.
+"""Assign with mixed subscriptions beside a kept claim on a partition that does not exist, with Java's own steps.
 
-A partition may now be held by two members (unknown_claims.py says why). A member may look full because it holds what
-is not there. The shortcuts of mixed_builder.py do not hold then, so this does what Java does, at Java's cost.
+Two members may then hold one partition (unknown_claims.py says why). A member may look full because it holds a
+partition that does not exist. The shortcuts of mixed_builder.py do not hold then, so this module takes every step that
+Java takes, at Java's cost.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The memory of partitions that moved while a sticky assignment with mixed subscriptions is being balanced.
+"""Remember which partitions moved while a sticky assignment with mixed subscriptions is being balanced.
 
 When a partition is about to go from A to B, and another partition of the same topic has gone from B to A before, Java
 sends that one back instead: two moves undo each other. Which one, if there are several, is decided by hash order.
@@ -23,7 +23,7 @@ class Moves:
         self.moved: dict[tuple[int, Pair], HashTable[int]] = {}
 
     def better_choice(self, topic: int, number: int, holder: int, receiver: int) -> int:
-        """This partition, or the one whose return does the same for the balance."""
+        """Return this partition, or the one whose return does the same for the balance."""
         first_holder = self.record_of[number][0] if number in self.record_of else holder
         reverse = self.moved.get((topic, (receiver, first_holder)))
         return number if reverse is None else next(iter(reverse))

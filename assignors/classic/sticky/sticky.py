@@ -1,13 +1,13 @@
-"""Kafka's sticky assignor, and the builder it uses where all subscriptions are equal: balance first, then keep.
+"""Assign as Kafka's sticky assignor does, and build the assignment where all subscriptions are equal.
 
 Given      a group; what members own comes with the generation in which they got it
 Returns    an assignment in which no two members differ by more than one partition
-Equal      1. everybody keeps what it owns up to its quota, low partition numbers first;
+Equal      1. each member keeps what it owns up to its quota, low partition numbers first;
            2. partitions go to members on their racks, where racks matter;
            3. what is left is dealt to those below the minimum in a circle, then to those at the minimum.
            Every round of a circle is a slice, a share that does not change keeps its object, and a fresh assignment
            comes out as `everything[i::members]`
-Mixed      subscriptions that differ take another way altogether: sticky_mixed.py
+Mixed      subscriptions that differ have their own builder: mixed_subscriptions.py
 Reference  StickyAssignor and ConstrainedAssignmentBuilder in AbstractStickyAssignor of Apache Kafka 4.3.1
 Start at   StickyAssignor.assign, then balance_equal
 """
@@ -57,7 +57,7 @@ class StickyAssignor:
         self._given, self._given_in = assignment, generation
 
     def subscription_user_data(self, topics: Collection[str]) -> bytes | None:
-        """What this member was given, for the leader to read; nothing before the first assignment."""
+        """Return what this member was given, for the leader to read; nothing before the first assignment."""
         return None if self._given is None else encode_sticky(self._given, self._given_in)
 
 
@@ -73,7 +73,9 @@ def highest_generation(group: Group, generations_of: Callable[[Member], Generati
 
 @dataclass(slots=True)
 class Balanced:
-    """Who keeps what and who is given what; cooperative-sticky withholds some of what is given."""
+    """Hold the partitions that members keep and those they are given; cooperative-sticky withholds some of the
+    latter.
+    """
 
     kept: dict[str, Sequence[int]]
     given: dict[str, list[int]]
@@ -153,7 +155,9 @@ def keep_up_to_quota(claims: Claims, racks: GroupRacks | None) -> Quotas:
 
 
 def keepable(claims: Claims, racks: GroupRacks | None) -> tuple[dict[str, Sequence[int]], dict[int, str]]:
-    """What members own less what is on no rack of theirs, which counts as revoked, and less what is contested."""
+    """Return what members own without partitions on none of their racks, which count as revoked, and without contested
+    ones.
+    """
     kept, revoked = dict(claims.owned), dict[int, str]()
     if racks is not None:
         for member_id, owned in claims.owned.items():

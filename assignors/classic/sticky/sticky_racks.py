@@ -1,4 +1,4 @@
-"""Racks in the sticky assignors (KIP-881): who is on whose rack, and filling up members rack by rack.
+"""Match racks in the sticky assignors (KIP-881), and fill up members rack by rack.
 
 Given      the claims of a group
 Returns    GroupRacks, or None where racks do not matter to this group; unlike range, which asks topic by topic, one
@@ -24,7 +24,9 @@ class GroupRacks:
         self._members_on = Counter(of_member.values())
 
     def in_place(self, member_id: str, numbers: Sequence[int]) -> list[int]:
-        """What a member may keep. A member without a rack keeps all; nothing is known of a nonexistent partition."""
+        """Return what a member may keep. A member without a rack keeps all; nothing is known of a nonexistent
+        partition.
+        """
         rack = self.of_member.get(member_id)
         if rack is None:
             return list(numbers)
@@ -93,7 +95,7 @@ class RackFill:
             self.queue_of.setdefault(rack, deque()).append(place)
 
     def fill(self, numbers: Sequence[int]) -> list[int]:
-        """Returns what found nobody on its racks."""
+        """Return partitions that found no member on their racks."""
         left = []
         of_partition = self.racks.of_partition
         for number in numbers:

@@ -1,8 +1,8 @@
-"""What Java's sticky assignors do when somebody keeps a claim on a partition that does not exist.
+"""Do what Java's sticky assignors do when a member keeps a claim on a partition that does not exist.
 
 Java finds free partitions by walking two sorted lists, all partitions and the kept ones, with one pointer. A kept
-partition that is not among all stops the pointer for good: from there on even kept partitions count as free, and are
-given away a second time. Such claims reach a leader when a topic was deleted and made anew with fewer partitions.
+partition that does not exist stops the pointer for good. From there on even kept partitions count as free, and are
+given away a second time. Such claims reach a leader when a topic was deleted and created again with fewer partitions.
 """
 
 from __future__ import annotations

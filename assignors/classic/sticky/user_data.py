@@ -1,4 +1,4 @@
-"""The bytes that sticky members send along with their subscriptions.
+"""Encode and decode the bytes that sticky members send along with their subscriptions.
 
 sticky v1                an array of (topic, array of int32 partitions), then int32 generation
 sticky v0                the same without the generation
@@ -23,7 +23,7 @@ class StickyUserData(NamedTuple):
 
 
 def encode_sticky(owned: Mapping[str, Sequence[int]], generation: int) -> bytes:
-    """Version 1. Topics stand in the order of the HashMap in which Java collects them."""
+    """Encode version 1. Topics stand in the order of the HashMap in which Java collects them."""
     topics: HashTable[str] = HashTable(string_hash, sort_key=java_string_order)
     for name, partitions in owned.items():
         # Java asks once per partition; the second call can already grow the table.
@@ -40,7 +40,7 @@ def encode_sticky(owned: Mapping[str, Sequence[int]], generation: int) -> bytes:
 
 
 def decode_sticky(data: bytes | None) -> StickyUserData:
-    """As Java's leader reads it: version 1, else version 0, else nothing owned in generation -1."""
+    """Decode as Java's leader does: version 1, else version 0, else nothing owned in generation -1."""
     if not data:
         return StickyUserData({}, None)
     try:
@@ -78,7 +78,7 @@ def encode_cooperative(generation: int) -> bytes:
 
 
 def decode_cooperative(data: bytes | None) -> int | None:
-    """None without user data; bytes that are too short count as generation -1."""
+    """Return None without user data; bytes that are too short count as generation -1."""
     if data is None:
         return None
     return int.from_bytes(data[:4], "big", signed=True) if len(data) >= 4 else -1

@@ -1,6 +1,6 @@
-"""A whole history instead of one rebalance: in rounds, and through the real protocol.
+"""Hold an assignor to a whole history of rebalances: in rounds, and through the real protocol.
 
-The form is that of properties.py.
+The form is that of validity.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The contract: every property by name, and the promise under which it is held.
+"""List every property by name, and the promise under which it is held.
 
-Held       by everybody (valid, bounded-time, pure, deterministic, order-independent, the churns), or by those who
-           promise it
+Held       by every assignor (valid, bounded-time, pure, deterministic, order-independent, the churns), or by those
+           that promise it
 Measured   otherwise: counted, its worst case shown, never a failure
 Start at   PROPERTIES
 """
@@ -46,7 +46,7 @@ class Property:
         return self.promise == EVERYBODY or self.promise in subject.promises
 
     def waivers_of(self, subject: Subject) -> tuple[Waiver, ...]:
-        """Those that excuse it, and not everything else too, on groups of some shape."""
+        """Return the waivers that excuse this property, and not everything else too, on groups of some shape."""
         return tuple(waiver for waiver in subject.waivers if waiver.shapes and waiver.property == self.name)
 
 

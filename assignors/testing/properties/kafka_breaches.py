@@ -1,7 +1,7 @@
-"""What Kafka's own assignors are known to break, so that our copies of them, which break it too, can say so.
+"""List what Kafka's own assignors are known to break, because the lab's copies of them break it too.
 
-Only our built-in copies are excused by this table. Kafka's classes from a jar, or another client's, are held to
-everything: that is how the faults below show on their report cards.
+This table excuses only the built-in copies. Kafka's classes from a jar, or another client's, are held to everything,
+so the faults below show on their report cards.
 """
 
 from __future__ import annotations
@@ -32,4 +32,4 @@ KNOWN: Mapping[str, Mapping[str, str]] = {
         "* with conflicting-claims": "a target assignment gives a partition to one member only",
     },
 }
-"""Per built-in strategy, as a class would say it in `waives` (shapes.py)."""
+"""Per built-in strategy, as a class would say it in `waives` (../sampling/group_shapes.py)."""

@@ -1,6 +1,6 @@
-"""What only those are held to who promise it: staying put, moving little, handing over safely, racks.
+"""Check what only some classes promise: staying put, moving little, handing over safely, racks.
 
-The form is that of properties.py. Settled means: rebalanced until nothing is withheld.
+The form is that of validity.py. Settled means: rebalanced until nothing is withheld.
 """
 
 from __future__ import annotations

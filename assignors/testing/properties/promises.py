@@ -1,4 +1,4 @@
-"""What a class may promise, by name. Which property holds it to what is contract.py's business."""
+"""Name what a class may promise. contract.py decides which property holds a class to which promise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One case on its way through the contract: what was asked once is not asked again for the next property."""
+"""Take one case through the contract, and keep each answer so that no property has to ask again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ T = TypeVar("T")
 
 
 class once(Generic[T]):
-    """functools.cached_property without its lock, which costs more than most of what is kept here."""
+    """Cache a property as functools.cached_property does, without its lock, which costs more than most of what is kept
+    here.
+    """
 
     def __init__(self, make: Callable[[Any], T]) -> None:
         self.make = make
@@ -63,7 +65,7 @@ class Trial:
 
     @property
     def changed(self) -> bool:
-        """By the assignor, which was handed this group."""
+        """Tell whether the assignor changed the group that it was handed."""
         return self.fingerprint() != self.before
 
     def fingerprint(self) -> object:
@@ -76,8 +78,9 @@ class Trial:
 
     @once
     def first(self) -> Placed:
-        """A fresh instance's answer, as it came. The group is as new to it as to a leader: nothing about it has been
-        worked out yet."""
+        """Return a fresh instance's answer, as it came. The group is as new to it as to a leader: nothing is computed
+        yet.
+        """
         return self.subject.ask(self.group)
 
     @property
@@ -86,12 +89,14 @@ class Trial:
 
     @once
     def settled(self) -> Settled:
-        """The end of the hand-over: for most assignors the first answer, for cooperative ones a round or two later."""
+        """Return the end of the hand-over: for most assignors the first answer, for cooperative ones a round or two
+        later.
+        """
         return settle(self.subject.ask, self.group, self.first)
 
     @once
     def settled_plain(self) -> tuple[Settled, Group]:
-        """Without racks and loads, and how the group rejoins then."""
+        """Return the settled group without racks and loads, and how the group rejoins then."""
         if self.plain:
             return self.settled, self.rejoined
         topics = {name: Topic(topic.partitions, id=topic.id) for name, topic in self.group.topics.items()}
@@ -104,16 +109,16 @@ class Trial:
 
     @once
     def rejoined(self) -> Group:
-        """Everybody owns what it was given, and nothing else has happened."""
+        """Return the group in which each member owns what it was given, and nothing else has happened."""
         return self.settled.rejoined()
 
     @once
     def repeated(self) -> Placed:
-        """The answer for a group in which everybody owns what it was given."""
+        """Return the answer for a group in which each member owns what it was given."""
         settled = self.settled.placed
         return self.subject.ask(self.rejoined, settled.view.rejoined(self.rejoined), settled)
 
     @once
     def after_event(self) -> Placed:
-        """The first answer once the case's first event has happened to everybody who owns what it was given."""
+        """Return the first answer after the case's first event, with members that own what they were given."""
         return self.subject.ask(happen(self.rejoined, self.case.events[0]))

@@ -1,9 +1,9 @@
-"""What everybody is held to: valid, pure, deterministic, whatever the order, in bounded time; and the three balances.
+"""Check what every assignor is held to: valid, pure, deterministic, in any order, in bounded time; and three balances.
 
 Given      a Trial: a case and the assignor on the bench
 Returns    nothing, or raises Broken with one line on what is wrong; NotApplicable where it says nothing about the group
 Why        each docstring says what goes wrong in production without it
-More       properties_moves.py (sticky, cooperative, racks, churn); contract.py lists them all
+More       moves.py (sticky, cooperative, racks), churn.py; contract.py lists them all
 """
 
 from __future__ import annotations

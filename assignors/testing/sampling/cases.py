@@ -1,4 +1,4 @@
-"""One example: a group, and what happens to it afterwards. A counterexample is one of these, as JSON.
+"""Represent one example: a group, and the events that follow. A counterexample is such a case, as JSON.
 
 Start at   draw_case: the case of a seed and a number, the same in every process
 """
@@ -33,7 +33,7 @@ class Case:
     """A group that has to be asked about first, in the same process: the trace that a forgotten state leaves."""
 
     def size(self) -> tuple[int, int]:
-        """Members and partitions."""
+        """Return the number of members and of partitions."""
         return len(self.group.members), self.group.layout.total
 
     def to_json(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def draw_case(seed: int, number: int) -> Case:
 
 
 def small_cases() -> Iterator[Case]:
-    """Again and again, always the same: at most three members, and three partitions of a topic."""
+    """Return the same small cases each time: at most three members, and three partitions of a topic."""
     dice, knobs = SeededDice(), Knobs(max_members=3, max_topics=2, max_partitions=3, odd_names=False)
     while True:
         group = draw_group(dice, knobs)
@@ -71,7 +71,9 @@ def small_cases() -> Iterator[Case]:
 
 
 def growing_groups() -> list[Case]:
-    """Doubling in size, equal subscriptions and mixed: what takes exponential time does not reach the end."""
+    """Return groups that double in size, with equal subscriptions and mixed; exponential time does not reach the
+    last.
+    """
     cases = []
     for members, topics, partitions in ((6, 2, 8), (12, 3, 10), (24, 4, 12), (40, 6, 24)):
         names = tuple(f"t{i}" for i in range(topics))

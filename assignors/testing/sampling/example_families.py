@@ -1,7 +1,7 @@
-"""The examples of a search, by number: a drawn group, then the same group after one event and after two.
+"""List the examples of a search by number: a drawn group, then the same group after one event and after two.
 
-Why        drawing a group costs as much as asking a fast assignor twice; letting something happen to it costs a tenth,
-           and what real assignors get wrong is more often the step from one group to the next than a group
+Why        drawing a group costs as much as asking a fast assignor twice; applying an event to it costs a tenth. Real
+           assignors fail more often at the step from one group to the next than at a single group
 Alone      what members own is lists, the same in a whole family. An assignor that changes them changes no other
            example: the group is then drawn anew before anything happens to it
 Start at   Draws.example: the same seed and number, the same example, in every process
@@ -26,8 +26,9 @@ Example = tuple[Group, tuple[Event, ...]]
 
 
 class Draws:
-    """Goes on where the last example stood, so that a family asked for in its order is drawn once, and no further than
-    is asked for. Each example is given away once: a class that changes its input changes nobody else's."""
+    """Draw examples on from the last one. A family asked for in its order is drawn once, and no further than asked for.
+    Each example is given away once: a class that changes its input changes no other example.
+    """
 
     def __init__(self, seed: int) -> None:
         self.seed = seed

@@ -1,4 +1,4 @@
-"""A group as it was handed to an assignor, to be compared with what is left of it afterwards."""
+"""Fingerprint a group before an assignor gets it, to find out afterwards whether the assignor changed it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rebalance_lab.assignors.model import Group
 
 
 def fingerprint(group: Group) -> object:
-    """Everything that an assignor could change, order included. Topics cannot be changed without being replaced."""
+    """Return all that an assignor could change, order included. Topics cannot be changed without being replaced."""
     return (
         list(group.topics.items()),
         list(group.members),
@@ -18,7 +18,7 @@ def fingerprint(group: Group) -> object:
 
 
 def claims(group: Group) -> object:
-    """All of it that is not frozen, member by member; as bytes, where lists and numbers are all there is."""
+    """Return all of it that is not frozen, member by member; as bytes, where lists and numbers are all there is."""
     owned = [m.owned or None for m in group.members.values()]
     try:
         return marshal.dumps(owned, 2)

@@ -1,8 +1,8 @@
-"""What happens to a group between two rebalances, as values: they print, travel as JSON (cases.py) and shrink.
+"""Define the events that change a group between two rebalances, as values that print, travel as JSON and shrink.
 
 Given      a group whose members own what they were last given
-Returns    the group after the event, as the next rebalance sees it; an event about somebody who is not there, or a
-           topic that is not there, changes nothing, so that any part of a sequence is a sequence too
+Returns    the group after the event, as the next rebalance sees it. An event about a member or topic that is not there
+           changes nothing, so that any part of a sequence is a sequence too
 Start at   happen, draw_events
 """
 
@@ -31,7 +31,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """Gone for one rebalance; then it is back, and still believes it owns what it had."""
+    """Take a member away for one rebalance; then it is back, and still believes it owns what it had."""
 
     kind: ClassVar[str] = "crash"
     member: str
@@ -111,7 +111,7 @@ def happen(group: Group, event: Event) -> Group:
 
 
 def grown(topic: Topic, by: int) -> Topic:
-    """New partitions lie on the racks of the first ones and carry their load."""
+    """Add partitions on the racks of the first ones, with their load."""
     count = topic.partitions + by
     racks, load = topic.racks, topic.load
     return replace(
@@ -123,7 +123,7 @@ def grown(topic: Topic, by: int) -> Topic:
 
 
 def rejoins(group: Group, member_id: str, member: Member | None) -> Group:
-    """The other half of a crash: back with an old claim and an old generation."""
+    """Bring a crashed member back, with an old claim and an old generation."""
     if member is None or member_id in group.members:
         return group
     return group.with_members(copied(group.members) | {member_id: member})

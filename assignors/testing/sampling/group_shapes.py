@@ -1,10 +1,10 @@
-"""Names for the kinds of group in which Kafka's own assignors break a rule, and the waivers that say so.
+"""Name the kinds of group in which Kafka's own assignors break a rule, and the waivers that say so.
 
 A class that copies Kafka copies its faults. It may waive a property, or one on groups of some shape, by an attribute:
 
     waives = {"order-independent": "Java walks members in hash order", "sticky with racks": "a rack mismatch moves it"}
 
-What is waived is measured at most, never held; the report card shows it. Everybody else is held to everything.
+What is waived is measured at most, never held; the report card shows it. Every other class is held to everything.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ SHAPES: dict[str, Callable[[Group], bool]] = {
 
 
 class Shapes:
-    """The shapes of one group, each looked at when first asked for: of most groups one or two are."""
+    """Hold the shapes of one group, each computed when first asked for: of most groups one or two are."""
 
     __slots__ = ("group", "known")
 
@@ -128,7 +128,9 @@ class Waiver:
 
 
 def waivers_from(waives: Mapping[str, str] | Collection[str]) -> tuple[Waiver, ...]:
-    """From a class attribute. An unknown shape is refused: a misspelt one would waive nothing and say so nowhere."""
+    """Read waivers from a class attribute. An unknown shape is refused: a misspelt one would waive nothing in
+    silence.
+    """
     reasons = waives if isinstance(waives, Mapping) else dict.fromkeys(waives, "")
     waivers = []
     for text, why in reasons.items():

@@ -1,11 +1,11 @@
-"""Hypothesis strategies: topics, members, groups and churn, with knobs. For tests of one's own.
+"""Provide Hypothesis strategies for a user's own tests: topics, members, groups and churn, with knobs.
 
 Every group prints as JSON that `rebalance-lab assign` accepts: print(json.dumps(group_to_json(group))).
 
     @given(groups(max_members=5, racks=False))
     def test_everything_is_given(group): ...
 
-The groups are those that `rebalance-lab check` draws (draw.py says which), and shrink to few members and plain names.
+The groups are those that `rebalance-lab check` draws (random_groups.py), and shrink to few members and plain names.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def knobs_of(given: Mapping[str, Any]) -> Knobs:
 
 
 def groups(*, min_members: int = 0, **knobs: Any) -> st.SearchStrategy[Group]:
-    """Whole groups. Knobs: max_members, max_topics, max_partitions, claims, bad_claims, racks, loads, odd_names."""
+    """Draw whole groups. Knobs: max_members, max_topics, max_partitions, claims, bad_claims, racks, loads,
+    odd_names.
+    """
     settings = knobs_of(knobs)
 
     @st.composite
@@ -51,7 +53,7 @@ def groups(*, min_members: int = 0, **knobs: Any) -> st.SearchStrategy[Group]:
 
 
 def topics(**knobs: Any) -> st.SearchStrategy[dict[str, Topic]]:
-    """Topics by name; racks and loads for some of them, unless turned off."""
+    """Draw topics by name; racks and loads for some of them, unless turned off."""
     settings = knobs_of(knobs)
 
     @st.composite
@@ -80,7 +82,7 @@ def members(known: Mapping[str, Topic], **knobs: Any) -> st.SearchStrategy[dict[
 
 
 def churn(group: Group, *, min_events: int = 1, max_events: int = 8) -> st.SearchStrategy[tuple[Event, ...]]:
-    """What happens to a group: join, leave, crash, resubscribe, growth, deletion, rack change, duplicate claim."""
+    """Draw events of a group: join, leave, crash, resubscribe, growth, deletion, rack change, duplicate claim."""
 
     @st.composite
     def drawn(draw: Callable[[Any], Any]) -> tuple[Event, ...]:

@@ -1,4 +1,4 @@
-"""Groups that have broken real assignors, drawn from dice: the same dice, the same group, in every process.
+"""Draw groups that have broken real assignors: the same random source gives the same group in every process.
 
 Sizes      most have at most 6 members, where corners are close to each other; some have 17 to 40, because an assignor
            that counts to sixteen, or tries every subset, only shows it there
@@ -26,7 +26,7 @@ LOADS = (0.0, 1.0, 1.0, 1.0, 2.0, 5.0, 40.0)
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
-    """What may be drawn. The defaults are what `check` draws."""
+    """Limit what may be drawn. The defaults are what `check` draws."""
 
     max_members: int = 40
     max_topics: int = 6
@@ -79,7 +79,7 @@ def draw_group(dice: Dice, knobs: Knobs = DEFAULT) -> Group:
 
 
 def draw_size(dice: Dice, largest: int) -> int:
-    """Nobody at all in one group of fifty; beyond sixteen in one of twelve."""
+    """Draw a size: one group of fifty has no members, and one of twelve has more than sixteen."""
     if dice.chance(0.02):
         return 0
     if largest > 6 and dice.chance(0.2):
@@ -88,7 +88,7 @@ def draw_size(dice: Dice, largest: int) -> int:
 
 
 def draw_counts(dice: Dice, knobs: Knobs, *, crowded: bool) -> dict[str, int]:
-    """Topics and their partitions. Many members read many partitions, or most of them would idle."""
+    """Draw topics and their partitions. Many members read many partitions, or most of them would idle."""
     few = dice.integer(1, min(3, knobs.max_topics)) if dice.chance(0.97) else 0
     topics = few if knobs.max_topics <= 3 or dice.chance(0.9) else dice.integer(3, knobs.max_topics)
     usual = min(knobs.max_partitions, 60 if crowded and dice.chance(0.5) else 7)
@@ -148,7 +148,7 @@ def draw_subscriptions(dice: Dice, names: list[str], members: int, knobs: Knobs)
 def draw_claims(
     dice: Dice, counts: Mapping[str, int], subscriptions: list[tuple[str, ...]], knobs: Knobs
 ) -> tuple[list[Mapping[str, Sequence[int]]], list[int | None]]:
-    """What members own and since when: dealt in turn or at random, less what leavers had, then spoiled."""
+    """Draw what members own and since when: dealt in turn or at random, less what leavers had, then spoiled."""
     members = len(subscriptions)
     owned: list[dict[str, list[int]]] = [{} for _ in range(members)]
     holders = members if dice.chance(0.6) else dice.integer(1, members)  # the others have just joined
@@ -214,7 +214,7 @@ def draw_racks(dice: Dice, topics: dict[str, Topic], members: int) -> tuple[dict
 
 
 def rack_friendly_group(dice: Dice, knobs: Knobs) -> Group:
-    """On each rack, of each topic, exactly as many partitions as its members should have: nothing has to give way."""
+    """Draw a group whose racks each have exactly as many partitions of each topic as their members should have."""
     racks = RACKS[: dice.integer(2, 3)]
     on_rack = [dice.integer(1, 2) for _ in racks]
     ids = draw_names(dice, sum(on_rack), "c", knobs)

@@ -1,7 +1,7 @@
-"""Where a generator's choices come from: a seeded random number generator, or Hypothesis.
+"""Provide a generator's random choices: from a seeded random number generator, or from Hypothesis.
 
-One generator serves both: the bulk search draws tens of thousands of groups with the first, which is some twenty times
-faster; Hypothesis strategies draw the same groups with the second, and shrink them.
+One generator serves both. The bulk search draws tens of thousands of groups with the first, which is some twenty times
+faster. Hypothesis strategies draw the same groups with the second, and shrink them.
 Direction  for Hypothesis a smaller draw is a simpler example, so `chance` falls to False, `integer` to its lower end,
            `choice` to the first option
 """
@@ -32,7 +32,7 @@ class SeededDice:
         self.seed, self._random = super(Random, source).seed, source.random
 
     def start(self, seed: int, number: int) -> None:
-        """Anew, for the family of this number: the same in every process."""
+        """Start anew for the family of this number: the same in every process."""
         self.seed(seed * 1_000_003 + number)
 
     def chance(self, probability: float) -> bool:
@@ -49,7 +49,7 @@ class SeededDice:
         return [options[int(random() * size)] for _ in range(count)]
 
     def sample(self, options: Sequence[T], count: int) -> list[T]:
-        """A few swaps: random.sample costs as much as the rest of a group."""
+        """Take a sample by a few swaps: random.sample costs as much as the rest of a group."""
         left, random = list(options), self._random
         size = len(left)
         for place in range(min(count, size - 1)):

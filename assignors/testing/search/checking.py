@@ -1,4 +1,4 @@
-"""From an assignor to its report card: search, find where state and hash order hide, shrink, confirm.
+"""Make an assignor's report card: search, find where state and hash order hide, shrink, confirm.
 
 Given      a Target, how many examples, a seed; a progress callback, and what churns run through if the caller has more
 Returns    a Report
@@ -89,7 +89,7 @@ def check(
 
 
 def cpu_s() -> float:
-    """Of this process and of its children that have ended; os.times() has it in hundredths of a second only."""
+    """Measure this process and its children that have ended; os.times() has it in hundredths of a second only."""
     try:
         from resource import RUSAGE_CHILDREN, getrusage
     except ImportError:
@@ -99,7 +99,7 @@ def cpu_s() -> float:
 
 
 def replay(target: Target, name: str, case: Case, machines: MachineFactory | None = None) -> Finding | None:
-    """One case again, in a new process."""
+    """Run one case again, in a new process."""
     return Bench(target, Churns(machines=machines)).confirm(BY_NAME[name], case)
 
 
@@ -137,7 +137,9 @@ class Bench:
         return self.target.call_limit_s + (GRACE_S if self.target.limit_memory else 20.0)
 
     def search_up_to_the_end(self, ended: Ended, examples: int, seed: int) -> Tally:
-        """The child hung or died. From the last example that it told of, each group is announced before it is asked."""
+        """Search on after the child hung or died. From its last reported example on, each group is announced before it
+        is asked.
+        """
         start = int(ended.said or 0)
 
         def work(send: Send) -> None:
@@ -161,7 +163,7 @@ class Bench:
         return tally
 
     def confirm(self, each: Property, case: Case, limit_s: float | None = None) -> Finding | None:
-        """What the property says about this case in a new process, if it says anything."""
+        """Return what the property says about this case in a new process, if it says anything."""
         if case.before is not None:
             return differs_after(self.target, case)
         ended = self.child(
@@ -183,7 +185,7 @@ class Bench:
         return Finding(name, message, case if name == each.name else Case(case_from_json(group).group), group, answer)
 
     def pin_down(self, each: Property, case: Case, message: str, seed: int, number: int) -> Finding:
-        """The smallest form of a counterexample, confirmed; or the honest word that it could not be seen again."""
+        """Return the smallest form of a counterexample, confirmed, or say that it could not be seen again."""
         original = self.confirm(each, case)
         if original is None:
             hidden = after_another(self.target, case.group, groups_before(seed, number))
@@ -203,14 +205,15 @@ class Bench:
         return self.confirm(each, smaller) or original
 
     def smallest(self, finding: Finding) -> Finding:
-        """Where chance, the clock or addresses decide, what is left out on the way down is a matter of luck; but then
-        nearly every group shows it."""
+        """Shrink a finding. Where chance, the clock or addresses decide, the way down is a matter of luck, but then
+        nearly every group shows the finding.
+        """
         if finding.property != "deterministic" or sum(finding.size()) <= SMALL_ENOUGH:
             return finding
         return self.confirm(BY_NAME["deterministic"], Case(SMALL)) or finding
 
     def shrink_in_one_child(self, each: Property, case: Case, message: str) -> list[Case]:
-        """Fast: thousands of candidates in one process. What comes out, smallest first, is confirmed in a new one."""
+        """Shrink fast: thousands of candidates in one process. A new process confirms the results, smallest first."""
 
         def work(send: Send) -> Any:
             beat = Beat(send)
@@ -232,7 +235,7 @@ class Bench:
         return finding is not None and finding.property == each.name and alike(finding.message, message)
 
     def shrink_hang(self, each: Property, original: Finding) -> Finding:
-        """One new process per candidate: the limit is short, and a process that hangs is killed."""
+        """Start one new process per candidate: the limit is short, and a process that hangs is killed."""
 
         def hangs(candidate: Case) -> bool:
             finding = self.confirm(each, candidate, HANG_LIMIT_S)
@@ -249,7 +252,7 @@ class Bench:
 
 
 def smaller_one(case: Case, fails: Callable[[Case], bool]) -> Case | None:
-    """Where nothing more can be taken away from a case, another small one may still be smaller."""
+    """Find another small case that fails, where nothing more can be taken away from this one."""
     if sum(case.size()) <= SMALL_ENOUGH:
         return None
     deadline = time.monotonic() + LOOK_S
@@ -271,7 +274,7 @@ def alike(message: str, other: str) -> bool:
 
 
 def judged(subject: Subject, each: Property, case: Case, churns: Churns, send: Send | None = None) -> Judgement | None:
-    """The property's word on one case: who is to blame, why, in which group, and the answer."""
+    """Return the property's word on one case: which class is to blame, why, in which group, and the answer."""
     if send is not None:
         send(case.to_json()["group"])
         subject.on_call = lambda group: send(group_to_json(group))

@@ -1,4 +1,4 @@
-"""Where a class hides what it goes by besides the group: other groups, the process, the clock, addresses.
+"""Find what an assignor's answer depends on besides the group: other groups, the process, the clock, addresses.
 
 Start at   compare_elsewhere (another process, another hash seed, another order), differs_after (after one other group),
            differs_by_itself (the same group with names made anew, and again a little later)
@@ -76,12 +76,12 @@ def explain_difference(target: Target, seed: int, number: int) -> Finding | None
 
 
 def groups_before(seed: int, number: int, but: int | None = None) -> list[Group]:
-    """The search's last groups before this one."""
+    """Return the search's last groups before this one."""
     return [draw_case(seed, n).group for n in range(max(0, number - HISTORY), number) if n != but]
 
 
 def after_another(target: Target, group: Group, others: list[Group]) -> Finding | None:
-    """Which of these, asked about first, changes the answer; made small."""
+    """Find which of these groups, asked about first, changes the answer; made small."""
     before = disturber(target, group, others) or disturber(target, group, others[::-1])
     if before is None:
         return None
@@ -95,7 +95,7 @@ def after_another(target: Target, group: Group, others: list[Group]) -> Finding 
 
 
 def disturber(target: Target, group: Group, history: list[Group]) -> Group | None:
-    """By halves: the last group before this one that is enough by itself."""
+    """Find by halves the last group before this one that changes the answer by itself."""
     alone = asked_in_turn(target, [group])
 
     def matters(part: list[Group]) -> bool:
@@ -145,7 +145,7 @@ def differs_after(target: Target, case: Case) -> Finding | None:
 
 
 def difference(one: list[Told] | None, other: list[Told] | None) -> tuple[Any, Any] | None:
-    """Between what two processes told last: by a new instance, and by the one that was asked about all before."""
+    """Compare what two processes told last: by a new instance, and by the one that was asked about all before."""
     for (owner, answer), (other_owner, other_answer) in zip(one or (), other or (), strict=False):
         if owner != other_owner:
             return answer, other_answer
@@ -153,7 +153,7 @@ def difference(one: list[Told] | None, other: list[Told] | None) -> tuple[Any, A
 
 
 def asked_in_turn(target: Target, groups: list[Group]) -> list[Told] | None:
-    """What is said of the last of them."""
+    """Ask about these groups in turn, and return what is said of the last of them."""
 
     def work(send: Send) -> list[Told]:
         subject = target.subject()
@@ -178,7 +178,9 @@ def answer_to(ask: Callable[[Group], Placed], group: Group) -> Told:
 
 
 def differs_by_itself(target: Target, case: Case) -> Finding | None:
-    """One new process: the same names as other strings, which lie elsewhere in memory; and the same again later."""
+    """Ask one new process: about the same names as other strings, which lie elsewhere in memory, and again a little
+    later.
+    """
 
     def work(send: Send) -> list[tuple[str, Told]]:
         subject = target.subject()

@@ -1,4 +1,4 @@
-"""The report card as values: one row per property, the counterexamples, and how to see them again.
+"""Represent the report card as values: one row per property, the counterexamples, and how to see them again.
 
 Start at   Report; to_json is what `rebalance-lab check --json` prints
 """
@@ -17,7 +17,7 @@ HOLDS, BROKEN, MEASURED, NOT_RUN = "holds", "broken", "measured", "not-run"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A counterexample: the case that shows it, the group in which it shows, and what was answered there."""
+    """Hold a counterexample: the case that shows it, the group in which it shows, and what was answered there."""
 
     property: str
     message: str
@@ -26,7 +26,7 @@ class Finding:
     answer: Any = None
 
     def size(self) -> tuple[int, int]:
-        """Members and partitions of the case."""
+        """Return the number of members and partitions of the case."""
         return self.case.size()
 
     def to_json(self, target: str, promises: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -94,7 +94,9 @@ class Report:
 
     @property
     def overhead(self) -> float:
-        """What the kit costs beyond the assignor's own time, as a part of that time: CPU, without the machines'."""
+        """Return what the kit costs beyond the assignor's own time, as a part of that time: CPU, without the
+        machines'.
+        """
         own = self.assignor_seconds * self.busy
         return (self.cpu_seconds - self.machine_seconds * self.busy - own) / own if own else 0.0
 

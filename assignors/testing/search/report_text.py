@@ -1,4 +1,4 @@
-"""A report card and a counterexample as plain text: for a failing test, a file, or a terminal.
+"""Print a report card and a counterexample as plain text: for a failing test, a file, or a terminal.
 
 Start at   card, counterexample
 """
@@ -66,7 +66,9 @@ def counterexample(report: Report, finding: Finding) -> str:
 
 
 def group_rows(finding: Finding) -> list[tuple[str, ...]]:
-    """A row per member: what it reads, what it owns, what it was given. Columns that say nothing are left out."""
+    """Return a row per member: what it reads, what it owns, what it was given. Columns that say nothing are left
+    out.
+    """
     group, answer = finding.group, finding.answer if isinstance(finding.answer, Mapping) else {}
     header = ("member", "reads", "owns", "since", "rack", "capacity", "instance", "is given")
     rows: list[tuple[str, ...]] = []
@@ -111,7 +113,7 @@ def share_text(share: Any) -> str:
 
 
 def aligned(rows: Iterable[Sequence[str]]) -> list[str]:
-    """Columns two spaces apart; an empty row ends one table and begins another."""
+    """Set columns two spaces apart; an empty row ends one table and begins another."""
     lines: list[str] = []
     table: list[Sequence[str]] = []
     for row in [*rows, ()]:

@@ -1,4 +1,4 @@
-"""A child process per experiment: a stranger's class may hang, eat memory, end the process or keep a state in it.
+"""Run each experiment in a child process: a custom class may hang, eat memory, end the process or keep state in it.
 
 Given      a piece of work, and how long it may stay silent
 Returns    what the work returned, or Ended with how it went: hung (killed) or died

@@ -1,9 +1,8 @@
-"""The search: case after case through the contract, until the examples are used up.
+"""Search case after case through the contract, until the examples are used up.
 
 Given      a Subject, how many examples, a seed
 Returns    Tally: per property how often it was looked at, how often it held, its worst case, its first counterexample
-Order      a case goes through the properties as the contract lists them. An answer that is not valid ends the case:
-           nothing else can be said of it
+Order      a case goes through the properties as the contract lists them. An answer that is not valid ends the case
 Start at   search
 """
 
@@ -30,14 +29,16 @@ REMEMBERED = 250
 REMEMBER_EVERY = 4
 """More than a family has members: each of these answers is about another family."""
 CLOSELY_EVERY = 4
-"""One example of so many is looked at more closely (trial.py)."""
+"""One example of so many is looked at more closely (properties/trial.py)."""
 PURE = BY_NAME["pure"]
 STOPS_CASE = ("valid", "bounded-time", "pure")
 
 
 @dataclass(slots=True)
 class Count:
-    """What the search has seen of one property. Plain values: it travels from the child process to its parent."""
+    """Count what the search has seen of one property. Its values are plain, to travel from the child process to its
+    parent.
+    """
 
     examples: int = 0
     broken: int = 0
@@ -60,11 +61,11 @@ class Tally:
     busy: float = 1.0
     slowest: str = ""
     remembered: dict[int, tuple[bytes, int]] = field(default_factory=dict)
-    """Some of the groups (crossing.py) and the digests of their answers, by the number of the example."""
+    """Some of the groups (subprocess_oracle/line_format.py) and digests of their answers, by the example's number."""
 
 
 class Course:
-    """What each example goes through: the properties that the subject is held to always, the others in turn."""
+    """Choose what each example goes through: the properties that the subject is held to always, the others in turn."""
 
     def __init__(self, subject: Subject, contract: Sequence[Property] = PROPERTIES) -> None:
         due = [
@@ -81,8 +82,9 @@ class Course:
 
 
 def turn_of(each: Property) -> float:
-    """As the contract lists them, except that `pure` waits for those that ask about the group again and again: what
-    changes its input may do so at the second call."""
+    """Order properties as the contract lists them, except that `pure` waits for those that ask about the group
+    repeatedly: a class may change its input at the second call.
+    """
     return PROPERTIES.index(BY_NAME["order-independent"]) + 0.5 if each.name == "pure" else PROPERTIES.index(each)
 
 
@@ -125,7 +127,9 @@ def look_at(
     churns: Churns,
     seed: int | None = None,
 ) -> None:
-    """One case through all properties that still matter. With a seed it can be drawn again, should it be spoiled."""
+    """Take one case through all properties that still matter. With a seed it can be drawn again, should it be
+    spoiled.
+    """
     trial = Trial(subject, case, closely=number % CLOSELY_EVERY == 0, churns=churns)
     tally.examples += 1
     counts = tally.counts

@@ -1,4 +1,4 @@
-"""From the case that was found to the smallest that still fails: fewer members, topics, partitions, claims, words.
+"""Shrink a case to the smallest that still fails: fewer members, topics, partitions, claims, and shorter names.
 
 Given      a case, and a question: does this one still fail?
 Returns    a case from which nothing can be taken away without the failure going away too, or where time ran out
@@ -63,7 +63,7 @@ def fewer_members(case: Case) -> Iterator[Case]:
 
 
 def fewer_in_both(case: Case) -> Iterator[Case]:
-    """What a class remembers of a group it may remember by who is in it, or what they read."""
+    """Remove a topic or member from both groups: a class may remember a group by its members, or by what they read."""
     if case.before is None:
         return
     group, before = case.group, case.before
@@ -123,14 +123,16 @@ def cut_topic(group: Group, name: str, count: int) -> Group:
 
 
 def any_partition(case: Case) -> Iterator[Case]:
-    """From the front rather than the end: the rack, load or claim that matters may be the last one."""
+    """Remove partitions from the front rather than the end: the rack, load or claim that matters may be the last
+    one.
+    """
     for name, topic in case.group.topics.items():
         for partition in range(min(topic.partitions - 1, 12)):
             yield with_group(case, without_partitions(case.group, {name: {partition}}))
 
 
 def member_with_its_share(case: Case) -> Iterator[Case]:
-    """Somebody goes, and takes along what it owns, or its part of what lies on its rack: the others stay as full."""
+    """Remove a member with what it owns, or its part of the partitions on its rack: the others stay as full."""
     group = case.group
     if len(group.members) < 2:
         return  # somebody stays, or there would be no group
@@ -150,7 +152,7 @@ def near_share(group: Group, name: str, member: Member) -> set[int]:
 
 
 def one_partition_each(case: Case) -> Iterator[Case]:
-    """Of one topic, a partition less on the rack of each member."""
+    """Remove from one topic a partition on the rack of each member."""
     for name, topic in case.group.topics.items():
         gone: set[int] = set()
         for member in case.group.members.values():
@@ -226,7 +228,7 @@ def plainer_topics(case: Case) -> Iterator[Case]:
 
 
 def in_order(case: Case) -> Iterator[Case]:
-    """Listed by name."""
+    """List members and topics by name."""
     group = case.group
     topics = {name: group.topics[name] for name in in_java_order(group.topics)}
     members = {i: group.members[i] for i in in_java_order(group.members)}

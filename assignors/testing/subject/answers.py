@@ -1,4 +1,4 @@
-"""An answer, checked once and then compact: per partition, who got it. Every property reads this form.
+"""Check an answer once, and make it compact: the member that got each partition. Every property reads this form.
 
 Given      a group, and whatever an assignor returned for it
 Returns    Placed, or Broken: the one exception that stands for a finding, with the group and the answer it is about
@@ -44,7 +44,7 @@ class NotApplicable(Exception):
 
 
 class Placed:
-    """A valid answer: `owner[number]` is the position of the member that holds the partition, or NOBODY."""
+    """Hold a valid answer: `owner[number]` is the position of the member that holds the partition, or NOBODY."""
 
     __slots__ = ("answer", "counts", "owner", "view", "withheld")
 
@@ -58,7 +58,7 @@ class Placed:
         """Partitions of subscribed topics that nobody was given."""
 
     def shares(self) -> dict[str, dict[str, list[int]]]:
-        """As plain mappings, every member present, partitions ascending: what the members own afterwards."""
+        """Return plain mappings, every member present, partitions ascending: what the members own afterwards."""
         shares: list[dict[str, list[int]]] = [{} for _ in self.view.ids]
         owner = self.owner  # rather than the answer itself, which a class may keep and change
         for name, start, count in self.view.spans:
@@ -76,7 +76,7 @@ class Placed:
 
 
 class Ground:
-    """What groups over the same topics share: where each topic's numbers begin, and who reads what."""
+    """Share what groups over the same topics have in common: where each topic's numbers begin, and its subscribers."""
 
     __slots__ = ("by_name", "layout", "reads", "spans")
 
@@ -123,7 +123,7 @@ class View:
         self.readable = sum([count for _, count in read.values()])
 
     def rejoined(self, group: Group) -> View:
-        """The view of the same members on the same topics; what they own is all that differs."""
+        """Return the view of the same members on the same topics; only what they own differs."""
         view = View.__new__(View)
         view.group, view.ground, view.ids, view.position = group, self.ground, self.ids, self.position
         view.topics_of, view.readers = self.topics_of, self.readers
@@ -265,7 +265,7 @@ def plain(answer: object, depth: int = 4) -> object:
 
 
 def shown(value: object) -> str:
-    """As Python would print it, where Python can: not a number of thousands of digits, nor what raises at that."""
+    """Print a value as Python would, where Python can: not a number of thousands of digits, nor a value that raises."""
     try:
         return printable(repr(value)[:200])
     except Exception:  # noqa: BLE001 - a stranger's __repr__ may raise anything
@@ -273,5 +273,5 @@ def shown(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Half a character, which Python's strings may hold, has no place on a terminal or in a file."""
+    """Replace half a character, which Python's strings may hold, but no terminal or file."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,7 +1,7 @@
-"""Churn through rebalance rounds, without a protocol: what the property kit drives when nobody hands in more.
+"""Run churn through rebalance rounds, without a protocol: the property kit's driver unless the caller hands in another.
 
 Given      `ask`, which answers for a group or raises Broken; a group; whether partitions may be withheld
-Does       apply(event): something happens to the members; settle(): rebalances until nothing is withheld
+Does       apply(event) changes the members; settle() rebalances until nothing is withheld
 Hooks      `churn` and `churn_machine` take any callable with this signature as `driver`. `survives-churn` needs more,
            `machines`: harness/conversation/protocol_churn.py runs real members against a real coordinator. The caller
            hands it in, because assignors/ imports nothing above it
@@ -29,7 +29,7 @@ class Ask(Protocol):
 
 
 class ChurnDriver(Protocol):
-    """What a churn runs through. An answer that breaks a rule raises Broken, from `ask` or from the driver itself."""
+    """Drive a churn. An answer that breaks a rule raises Broken, from `ask` or from the driver itself."""
 
     def apply(self, event: Event) -> None: ...
 
@@ -42,8 +42,9 @@ MachineFactory = Callable[[Subject, Group], ChurnDriver]
 
 
 class Rounds:
-    """Everybody rejoins at once with what it was last given: eager and cooperative rounds look alike from here, except
-    that a cooperative answer may leave partitions to the next round."""
+    """Let every member rejoin at once with what it was last given. Eager and cooperative rounds look alike from here,
+    except that a cooperative answer may leave partitions to the next round.
+    """
 
     def __init__(self, ask: Ask, group: Group) -> None:
         self.ask = ask
@@ -66,7 +67,7 @@ class Rounds:
 
 
 class Settled:
-    """The end of a rebalance: the group that was asked about last, its answer, and how many rounds it took."""
+    """Hold the end of a rebalance: the group that was asked about last, its answer, and how many rounds it took."""
 
     __slots__ = ("group", "placed", "rounds")
 
@@ -92,7 +93,7 @@ def settle(ask: Ask, group: Group, first: Placed | None = None, view: View | Non
 
 
 def rejoined(group: Group, placed: Placed) -> Group:
-    """As members rejoin: each with what it was given, in a generation above all others."""
+    """Return the group as members rejoin: each with what it was given, in a generation above all others."""
     shares = placed.shares()
     generation = 1 + max([member.generation or 0 for member in group.members.values()], default=0)
     members = {
@@ -106,7 +107,7 @@ def rejoined(group: Group, placed: Placed) -> Group:
 
 @dataclass(frozen=True, slots=True)
 class Churns:
-    """What a churn runs through."""
+    """Hold what a churn runs through."""
 
     rounds: DriverFactory = Rounds
     machines: MachineFactory | None = None

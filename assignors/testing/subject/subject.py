@@ -1,11 +1,11 @@
-"""The assignor on the bench: asked for an answer under a time limit, its mistakes turned into findings.
+"""Ask the assignor under test for an answer under a time limit, and turn its mistakes into findings.
 
 Given      a class (or whatever makes an instance), what it promises, and what it openly waives
 Returns    Placed answers, or Broken
-Instances  `ask` takes a fresh instance every time; `ask_again` takes one and the same for the life of the Subject. What
-           is found must not depend on where a class keeps its state
+Instances  `ask` takes a fresh instance every time; `ask_again` keeps one for the life of the Subject. A finding must
+           not depend on where a class keeps its state
 Time       a timer ticks a few times a second; a tick during a call that has lasted too long raises inside it. A call
-           that cannot be interrupted (one long operation in C, a JVM) is the sandbox's business
+           that cannot be interrupted (one long operation in C, a JVM) is left to search/sandbox.py
 Start at   Subject
 """
 
@@ -31,7 +31,7 @@ TICK_S = 0.05
 
 
 class TooLong(BaseException):
-    """Not an Exception: a class that catches those should not catch this."""
+    """Stop a call that takes too long. It is not an Exception: a class that catches those should not catch this."""
 
 
 class Subject:
@@ -107,8 +107,9 @@ class Subject:
         return self.ask(group, view, like, self._veteran)
 
     def tell(self, group: Group) -> None:
-        """Asked of the veteran in passing, for what it may leave behind: nobody looks at the answer. For a part of a
-        group that no waiver covers: it has no shape that the whole did not have."""
+        """Ask the veteran in passing, for what the question may leave behind; the answer is not used. It is for a part
+        of a group that no waiver covers: it has no shape that the whole did not have.
+        """
         self._timed(self._veteran, group)
 
     def new_instance(self, group: Group) -> Any:
@@ -135,7 +136,7 @@ class Subject:
                 raise NotApplicable
 
     def _timed(self, instance: Any, group: Group) -> Any:
-        """None: by a new instance. What the class costs is all that is counted."""
+        """Time a call of an instance; None stands for a new one. Only the class's own time is counted."""
         if self.on_call is not None:
             self.on_call(group)
         self.calls += 1
@@ -179,7 +180,7 @@ class Subject:
             self.on_tick()
 
     def watched(self) -> AbstractContextManager[None]:
-        """While inside, calls that last too long are interrupted."""
+        """Interrupt calls that last too long while the context is open."""
         return ticking(self.tick, TICK_S)
 
 
@@ -199,7 +200,7 @@ def ticking(tick: Callable[..., None], every_s: float) -> Iterator[None]:
 
 
 def is_theirs(error: BaseException) -> bool:
-    """The class's doing. A KeyboardInterrupt is a person's, unless no key can reach this process (sandbox.py)."""
+    """Tell whether the class raised it. A KeyboardInterrupt is the user's, unless none can come here (sandbox.py)."""
     return not isinstance(error, KeyboardInterrupt) or signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 

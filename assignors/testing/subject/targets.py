@@ -1,4 +1,4 @@
-"""What `check` is pointed at: from a text or a class to something that makes assignors.
+"""Find the assignor that `check` is pointed at: a text or a class becomes a Target that makes instances.
 
 package.module:Class            a class as in 'Write your own assignor'; it needs to import nothing
 classic/sticky                  a built-in strategy, by any name that `assign` accepts
@@ -54,7 +54,7 @@ class Target:
 
     @property
     def where(self) -> str:
-        """`package.module:Class` where a class is all there is to it; nothing for an adapter or an instance."""
+        """Return `package.module:Class` where a class is all there is to it; nothing for an adapter or an instance."""
         if not isinstance(self.make, type):
             return ""
         return self.text if ":" in self.text else f"{self.make.__module__}:{self.make.__qualname__}"
@@ -82,7 +82,7 @@ def load_target(text: str, promises: Collection[str] = ()) -> Target:
 
 @contextmanager
 def loading() -> Iterator[None]:
-    """A module may wait for something when it is imported, and a constructor too: nobody should wait with them."""
+    """Limit the time of an import: a module, or a constructor, may wait for something."""
 
     def stop(*_: object) -> None:
         raise TooLong(f"not done within {LOAD_LIMIT_S:g} s")
@@ -123,7 +123,7 @@ def load_class(text: str) -> Target:
 
 
 def target_of(assignor: object, promises: Collection[str] = ()) -> Target:
-    """From a class, an instance, or a text: what a test has at hand."""
+    """Make a Target from a class, an instance, or a text, which a test may have at hand."""
     if isinstance(assignor, str):
         return load_target(assignor, promises)
     made_class = assignor if isinstance(assignor, type) else None
@@ -159,7 +159,7 @@ def described(instance: Any, made_class: type | None, text: str) -> Target:
 
 
 class Attributes:
-    """What a stranger's class says of itself, or one line on what is wrong with it."""
+    """Read what a custom class says of itself, or put in one line what is wrong with it."""
 
     def __init__(self, instance: Any, text: str) -> None:
         self.instance, self.text = instance, text

@@ -1,8 +1,8 @@
-"""Answers for groups in a process of its own: elsewhere.py starts main() there.
+"""Answer for groups in a process of its own: subprocess_oracle.py starts main() there.
 
 Given      on the command line a class as `package.module:Class`, where a class is all there is to it, or nothing; then
-           a target and its promises. One line per question (crossing.to_line): {"packed": [..]} for many of the
-           search's groups, in this order, each as crossing.pack makes it; or {"group": {..}}, the group as JSON has it
+           a target and its promises. One line per question (line_format.to_line): {"packed": [..]} for many of the
+           search's groups, in this order, each as line_format.pack makes it; or {"group": {..}}, the group as JSON
 Returns    one line per question: {"digests": [..], "assignor_s": ..}, or {"digest": .., "answer": ..}; where there is
            no answer the digest is None. What the class costs here too is what it takes to import, to make and to ask it
 Imports    little: starting up is most of what this process costs. The kit itself is imported for a question about one

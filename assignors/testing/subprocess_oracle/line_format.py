@@ -1,6 +1,6 @@
-"""What crosses to another process and comes back: a group as bytes, an answer as a digest, both in lines.
+"""Encode what goes to another process and back: a group as bytes, an answer as a digest, both in lines.
 
-Next to nothing to import: not json either.
+The module imports next to nothing, not even json.
 
 Cost       a group as bytes is a tenth of what drawing it again over there would cost; a process that has to start for
            some hundred groups mostly costs what it imports
@@ -18,7 +18,7 @@ from rebalance_lab.assignors.model import EMPTY, NOBODY, Assignment, Group, Memb
 
 
 def pack(group: Group) -> bytes:
-    """As drawn: what only real members have (user data, a generation of its own in it) is left out."""
+    """Encode a group as drawn: what only real members have (user data, a generation of its own in it) is left out."""
     topics = [(name, t.partitions, t.racks, t.load, t.id) for name, t in group.topics.items()]
     members = [
         (member_id, m.topics, dict(m.owned) if m.owned else None, m.generation, m.instance_id, m.rack, m.capacity)
@@ -54,8 +54,9 @@ def materialised(answer: Any) -> Any:
 
 
 def owners_of(group: Group, answer: Mapping[str, Mapping[str, Sequence[int]]]) -> list[int]:
-    """Per partition, the position of the member that got it. For answers that need no checks: what is no answer to this
-    group raises, or is another answer than a valid one."""
+    """Return per partition the position of the member that got it, for answers that need no checks. What is no answer
+    to this group raises, or differs from a valid one.
+    """
     layout = group.layout
     owners = [NOBODY] * layout.total
     position_of = {member_id: position for position, member_id in enumerate(group.members)}
@@ -68,6 +69,7 @@ def owners_of(group: Group, answer: Mapping[str, Mapping[str, Sequence[int]]]) -
 
 
 def digest(owners: list[int]) -> int:
-    """Who got what, as one number. In its second version marshal writes equal values alike, whoever else refers to
-    them."""
+    """Return one number for the owners of all partitions. Marshal's second version writes equal values alike, however
+    often they are referred to.
+    """
     return crc32(marshal.dumps(owners, 2))

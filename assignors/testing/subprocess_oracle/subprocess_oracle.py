@@ -1,7 +1,7 @@
-"""The same questions in another process, with another hash seed and in another order; answering.py is what runs there.
+"""Ask the same questions in another process, with another hash seed and in another order; answering.py runs there.
 
-A set of strings is walked in an order that differs from process to process, an id() from object to object, and what a
-class remembers from what it was asked before. None of it shows inside one process.
+The order of a set of strings differs from process to process, an id() from object to object, and a class may remember
+what it was asked before. None of this shows inside one process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ANSWERING = "rebalance_lab.assignors.testing.subprocess_oracle.answering"
 
 
 class Elsewhere:
-    """One such process. A context manager; None instead of an answer when it does not answer in time."""
+    """Run one such process as a context manager. `ask` returns None when the process does not answer in time."""
 
     def __init__(self, target: Target, hash_seed: int) -> None:
         environment = os.environ | {

@@ -1,6 +1,6 @@
-"""Predict whether brokers have enough incremental fetch sessions (KIP-227), and what a deploy loses for lack of them.
+"""Predict whether brokers have enough incremental fetch sessions (KIP-227), and how many a deploy loses otherwise.
 
-prediction.py  sessions that groups need, slots that brokers have
-cache.py       a broker's cache with the eviction rules of Kafka 4.3.1
-load.py        clients against that cache, in virtual time
+prediction.py     sessions that groups need, slots that brokers have
+session_cache.py  a broker's cache with the eviction rules of Kafka 4.3.1
+load.py           clients against that cache, in virtual time
 """

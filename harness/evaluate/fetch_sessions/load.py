@@ -1,10 +1,10 @@
-"""A broker's clients against its cache of fetch sessions, in virtual time: who has one, who loses one in a deploy.
+"""Run a broker's clients against its cache of fetch sessions, in virtual time: which have one, which lose one.
 
 Given      the clients of one broker, each with the number of partitions it fetches there
 Returns    an Outcome
-Way        clients with a session use it; one without asks again with every fetch, each time at another shard. While no
-           shard would take the best of those who wait, nothing changes until sessions have become older, and time
-           leaps. Fetches of those who wait begin with another client each time: real ones have no fixed order.
+Way        clients with a session use it; a client without one asks again with every fetch, each time at another shard.
+           While no shard would take the best waiting client, nothing changes until sessions are older, so time leaps.
+           Fetches of waiting clients begin with another client each time: real ones have no fixed order
 Start at   deploy
 """
 
@@ -98,7 +98,7 @@ class Broker:
                 self.now_ms = min(to_ms, self.used_ms + LEAP_MS)
 
     def somebody_gets_in(self) -> bool:
-        """Where the best of those who wait has no chance, nobody has."""
+        """Tell whether any waiting client gets a session. Where the best of them has no chance, none has."""
         if not self.waiting:
             return False
         privileged, size = max((self.clients[i].privileged, self.clients[i].size) for i in self.waiting)
@@ -110,7 +110,9 @@ class Broker:
         self.used_ms = self.now_ms
 
     def round(self) -> None:
-        """Everybody who waits asks once. Who was put out hears of it with its next fetch and waits from then on."""
+        """Let every waiting client ask once. A client that was put out hears of it with its next fetch and waits from
+        then on.
+        """
         first = self.now_ms // self.fetch_ms % len(self.waiting)
         still = []
         for client in self.waiting[first:] + self.waiting[:first]:

@@ -1,11 +1,11 @@
-"""Incremental fetch sessions (KIP-227) as brokers see them: how many they need, how many slots they have.
+"""Predict incremental fetch sessions (KIP-227) as brokers see them: how many they need, how many slots they have.
 
 Given      groups, and where partitions are led: spread round the brokers unless it is said
 Returns    per broker the sessions of consumers and followers, the slots, and what happens where slots do not suffice
 Counted    a consumer has a session with every broker that leads one of its partitions; a follower has one for each of
            its fetcher threads (num.replica.fetchers) with every broker it follows
-Without a  session a consumer names all its partitions in every request and gets all of them answered, and it tries
-           again each time; losing one costs a round trip (FETCH_SESSION_ID_NOT_FOUND) and a full request
+Without    a session, a consumer names all its partitions in every request and gets an answer for each. It asks for a
+           session each time. Losing one costs a round trip (FETCH_SESSION_ID_NOT_FOUND) and a full request
 Left out   consumers that read from a replica in their own rack; internal topics (their followers share the sessions
            counted here wherever user topics are spread as widely)
 Start at   predict, warning
@@ -70,10 +70,10 @@ class Prediction:
 
 
 class Placement:
-    """Which broker leads a partition and which follow it; brokers are numbered from 0.
+    """Place partitions: which broker leads each, and which brokers follow it. Brokers are numbered from 0.
 
-    Where nobody says, topics in order of name begin on one broker after the other and their partitions go round, and
-    so do each partition's followers: what Kafka does, but for its random start.
+    Without a given placement, topics in order of name begin on one broker after the other. Their partitions go round,
+    and so do each partition's followers. Kafka does the same, except for its random start.
     """
 
     def __init__(
@@ -115,15 +115,15 @@ def predict(
     deploys_per_day: float = DEPLOYS_PER_DAY,
     fetch_ms: int = FETCH_MS,
 ) -> Prediction:
-    """Sessions needed and lost on each broker, for all groups together.
+    """Compute the sessions needed and lost on each broker, for all groups together.
 
-    What a member reads is what it owns; in a group where nobody owns anything, what `strategy` would give it. At rest
-    nothing is ever lost: a session is put out only by a larger one (or by a follower's), so that in the end the small
-    consumers are those without. What is lost is lost when something changes. Therefore a broker's clients are played
-    through one rolling deploy, consumer after consumer, against a cache with Kafka's rules (fetch_load.py), and what
-    is lost in it is counted `deploys_per_day` times a day. Sizes stay as they are meanwhile, which is what a Java
-    consumer of 4.3 does; an older one leaves out partitions whose records it has yet to hand over, so that its session
-    is small at times and can then be put out: `not_found_per_hour_at_most` is what that can come to.
+    A member reads what it owns; in a group without owners, what `strategy` would give it. At rest no session is ever
+    lost: only a larger one (or a follower's) puts one out, so that in the end the small consumers are those without.
+    Sessions are lost when something changes. Therefore a broker's clients run through one rolling deploy, consumer
+    after consumer, against a cache with Kafka's rules (load.py). What is lost in it counts `deploys_per_day` times a
+    day. Sizes stay as they are meanwhile, which is what a Java consumer of 4.3 does. An older one leaves out partitions
+    whose records it has yet to hand over, so that its session is small at times and can then be put out:
+    `not_found_per_hour_at_most` is what that can come to.
     """
     topics = merged_topics(groups)
     placement = Placement(topics, brokers=brokers, replication=replication, leaders=leaders)
@@ -156,7 +156,9 @@ def predict(
 
 
 def thrash_per_hour(waiting: int, slots: int, fetch_ms: int) -> float:
-    """Whoever waits puts out somebody with its next fetch, who then waits; but nobody before two minutes are over."""
+    """Count sessions lost in turn: a waiting client's fetch puts out another client, which then waits, but none before
+    two minutes are over.
+    """
     return min(waiting * 3_600_000 / fetch_ms, slots * 3_600_000 / EVICTION_MS)
 
 
@@ -176,7 +178,9 @@ def shares(group: Group, strategy: str) -> Mapping[str, Mapping[str, Sequence[in
 
 
 def spread(share: Mapping[str, Sequence[int]], placement: Placement) -> dict[int, int]:
-    """How many of these partitions each broker leads; a claim on one that does not exist is fetched from nobody."""
+    """Count how many of these partitions each broker leads; a claim on a nonexistent partition is fetched from no
+    broker.
+    """
     sizes: dict[int, int] = {}
     for topic, partitions in share.items():
         leaders = placement.leaders.get(topic, ())
@@ -201,13 +205,13 @@ def follower_clients(placement: Placement, leader: int, fetchers: int) -> list[C
 
 
 def fetcher_of(topic: str, partition: int, fetchers: int) -> int:
-    """AbstractFetcherManager.getFetcherId, in Java's int arithmetic."""
+    """Compute AbstractFetcherManager.getFetcherId, in Java's int arithmetic."""
     number = (31 * string_hash(topic) + partition + 2**31) % 2**32 - 2**31
     return (0 if number == -(2**31) else abs(number)) % fetchers
 
 
 def warning(prediction: Prediction) -> str | None:
-    """For `recommend`: what to raise and why, or None where slots suffice."""
+    """Return for `recommend` what to raise and why, or None where slots suffice."""
     worst = prediction.worst
     if worst.need <= worst.slots:
         return None

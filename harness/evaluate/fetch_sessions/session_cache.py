@@ -1,14 +1,15 @@
-"""A broker's cache of incremental fetch sessions (KIP-227), with the eviction rules of Kafka 4.3.1.
+"""Model a broker's cache of incremental fetch sessions (KIP-227), with the eviction rules of Kafka 4.3.1.
 
 Given      fetches with the time in them: a full one asks for a session, an incremental one uses the one it has
 Returns    a session's id, or None where none could be made; whether a session is still there
 Shards     eight, each with an eighth of the slots (rounded down: fewer than eight slots are none). New sessions go
            round them in turn, and each evicts among its own only.
-Eviction   into a full shard a new session comes by putting out, in this order,
-           1. the one unused for longest, if that is more than two minutes
-           2. the smallest that it may, if it is worth more: a follower's session may put out any consumer's at once,
-              and a smaller follower's that is older than two minutes; a consumer's only a smaller consumer's that is
-Surprise   a session's size and its being old enough are looked at when it is used, not when somebody wants its slot
+Eviction   a new session in a full shard puts out, in this order,
+           1. The session unused for longest, if that is more than two minutes.
+           2. The smallest session that it may, if the new one is worth more. A follower's session may put out any
+              consumer's at once, and a smaller follower's that is older than two minutes. A consumer's session may put
+              out only a smaller consumer's that is older than two minutes
+Surprise   a session's size and age are taken when a client uses it, not when another client wants its slot
 Reference  FetchSessionCacheShard, FetchSession.FetchSessionCache and FetchManager in Apache Kafka 4.3.1
 Start at   FetchSessionCache
 """
@@ -64,7 +65,7 @@ class Shard:
         self._by_privileged: list[Rank] = []
 
     def takes(self, now_ms: int, privileged: bool, size: int) -> bool:
-        """Whether such a session would be let in now."""
+        """Tell whether such a session would be let in now."""
         return len(self.sessions) < self.slots or self._victim(now_ms, privileged, size) is not None
 
     def maybe_create(self, now_ms: int, privileged: bool, size: int, new_id: Callable[[], int]) -> int | None:
@@ -112,7 +113,7 @@ class Shard:
         return lowest if lowest is not None and (privileged, size, 0) >= lowest.rank else None
 
     def _stale(self, now_ms: int) -> Session | None:
-        """Used longest ago, and of several the one with the lowest id."""
+        """Return the session used longest ago, and of several the one with the lowest id."""
         oldest = next(iter(self.sessions.values()), None)
         if oldest is None or now_ms - oldest.last_used_ms <= self.eviction_ms:
             return None
@@ -154,20 +155,22 @@ class FetchSessionCache:
         return lambda shard: next(counters[shard])
 
     def maybe_create(self, now_ms: int, privileged: bool, size: int) -> int | None:
-        """What a full fetch does. Its turn passes to the next shard also when there was no room in this one."""
+        """Do what a full fetch does. Its turn passes to the next shard also when there was no room in this one."""
         number = self._asked % len(self.shards)
         self._asked += 1
         return self.shards[number].maybe_create(now_ms, privileged, size, lambda: self._new_id(number))
 
     def touch(self, session_id: int, now_ms: int, size: int) -> bool:
-        """What an incremental fetch does; False is FETCH_SESSION_ID_NOT_FOUND. One that has become empty is closed."""
+        """Do what an incremental fetch does; False is FETCH_SESSION_ID_NOT_FOUND. A session that has become empty is
+        closed.
+        """
         shard = self.shard_of(session_id)
         if size == 0:
             return shard.remove(session_id)
         return shard.touch(session_id, now_ms, size)
 
     def close(self, session_id: int) -> bool:
-        """What a consumer's last fetch does."""
+        """Close a session, as a consumer's last fetch does."""
         return self.shard_of(session_id).remove(session_id)
 
     def shard_of(self, session_id: int) -> Shard:

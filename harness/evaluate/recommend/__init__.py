@@ -1,10 +1,11 @@
-"""From a comparison to an answer: which strategy, why, how sure, what to paste, and how to get there.
+"""Make a recommendation from a comparison: which strategy, why, how sure, what to paste, and how to get there.
 
-advice.py      decides, and says why and how sure
-properties.py  what to paste for Java clients, for librdkafka clients, and on the brokers; with client_settings.py (what
-               members have of their own) and librdkafka.py (what it takes)
-migration.py   the steps from what runs now
-cautions.py    what one should know before doing it
-group_life.py  a life for a group of which only its present is known
-Start at       advice.recommend
+advice.py               decides, and says why and how sure
+properties_to_paste.py  settings for Java clients, for librdkafka clients, and for the brokers
+client_settings.py      settings that members have of their own; librdkafka_limits.py: what librdkafka accepts
+migration_steps.py      the steps from what runs now
+cautions.py             warnings about the recommended strategy
+group_life.py           a life for a group of which only the present is known
+evidence.py             what a decision table says of similar scenarios (features.py, decision_table.py)
+Start at                advice.recommend
 """

@@ -1,7 +1,7 @@
-"""Which strategy to take, in words that rest on figures.
+"""Choose the strategy to take, in words that rest on figures.
 
 Clear      the next best costs more in every part of the interval of the paired differences, and at least a twentieth
-Otherwise  it is a small difference or too close to call: what runs now is kept if it is among the best, else the
+Otherwise  it is a small difference or too close to call: the current strategy stays if it is among the best, else the
            simpler one is taken
 Start at   recommend
 """
@@ -101,7 +101,7 @@ def recommend(comparison: Comparison, *, now: str | None = None) -> Advice:
 
 
 def clearly(comparison: Comparison, best: str, other: str) -> bool:
-    """Whether `other` costs more, beyond chance and by enough to care."""
+    """Tell whether `other` costs more, beyond chance and by enough to matter."""
     more = comparison.difference(other, best)
     cost = comparison.order(other)[0]
     return more.low > 0 and more.median >= WORTH * cost
@@ -141,7 +141,7 @@ def summary(comparison: Comparison, chosen: str, now: str | None, equals: Sequen
 
 
 def alike(comparison: Comparison, chosen: str, others: Sequence[str]) -> str:
-    """Which of them cost about as much, and of which these seeds cannot tell."""
+    """Name the strategies that cost about as much, and those that these seeds cannot tell apart."""
 
     def is_near(one: str) -> bool:
         cost = max(comparison.order(one)[0], comparison.order(chosen)[0])
@@ -177,7 +177,7 @@ def reasons(comparison: Comparison, chosen: Ranked, other: Ranked) -> list[str]:
 
 
 def sureness(advice: Advice, comparison: Comparison) -> str:
-    """How sure, in one sentence."""
+    """Say how sure the advice is, in one sentence."""
     if len(comparison.strategies) == 1:
         return "--strategies names others to compare it with."
     runs = len(comparison.seeds)

@@ -1,4 +1,4 @@
-"""What one should know before taking a strategy; only what applies to it and to the scenario."""
+"""Warn of what users should know before they take a strategy, as far as it applies to the scenario."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def deletion_cautions(scenario: Scenario) -> Iterator[str]:
 
 
 def batch_cautions(strategy: Strategy, scenario: Scenario) -> Iterator[str]:
-    """Of the member whose full batches take longest, as those of one that has fallen behind are."""
+    """Warn of long batches, for the member whose full batches take longest; a lagging member's batches are full."""
     longest_ms, slowest = 0.0, Application.from_settings({})
     for member in scenario.members:
         application = Application.from_settings(settings_of(member, scenario))
@@ -129,7 +129,9 @@ def consumer_cautions(scenario: Scenario) -> Iterator[str]:
 
 
 def fetch_session_caution(scenario: Scenario, brokers: int, strategy: str) -> str | None:
-    """Whether the brokers' fetch session slots suffice for this group alone, with all that its life brings."""
+    """Warn where the brokers' fetch session slots do not suffice for this group alone, with all that its life
+    brings.
+    """
     from rebalance_lab.harness.evaluate.fetch_sessions.prediction import predict, warning
 
     first = parse_strategies(strategy)[0]

@@ -1,7 +1,7 @@
-"""What a scenario's clients are set to: the members' own settings over the scenario's.
+"""Find what a scenario's clients are set to: the members' own settings win over the scenario's.
 
-Shared     what holds for all members, and else the scenario's own value: that can be pasted for the whole group
-Different  the rest, which single members keep
+Shared     values that hold for all members, and else the scenario's own: a user can paste them for the whole group
+Different  all other values, which single members keep
 Start at   shared, who_differs
 """
 
@@ -39,7 +39,7 @@ def who_differs(scenario: Scenario, names: Sequence[str]) -> Iterator[str]:
 
 
 def static_members(scenario: Scenario) -> list[str]:
-    """Those that have an id whatever the strategy."""
+    """List the members that have an instance id whatever the strategy."""
     return [member.name for member in scenario.members if member.instance_id is not None]
 
 

@@ -1,7 +1,8 @@
-"""A published decision table, read back: what sweeps found out, for pages and for advice. Plain JSON, no Spark.
+"""Read a published decision table: what sweeps found out, for pages and for advice. It is plain JSON and needs no
+Spark.
 
 Given      the text of a decision_table.json
-Returns    DecisionTable; ContractError where it is none
+Returns    DecisionTable; ContractError where the text is none
 Start at   read_table
 """
 
@@ -33,7 +34,7 @@ class Cell:
 
     @property
     def winner(self) -> str | None:
-        """None: no strategy got through every run."""
+        """Return the winner, or None where no strategy got through every run."""
         found: str | None = self.data["winner"]
         return found
 
@@ -62,7 +63,7 @@ class DecisionTable:
 
     @property
     def parameters(self) -> dict[str, list[Any]]:
-        """Their values in the order of the sweep."""
+        """Return the parameters with their values in the order of the sweep."""
         return {one["name"]: one["values"] for one in self.data["parameters"]}
 
 

@@ -1,4 +1,4 @@
-"""What a published decision table says of scenarios like this one: the nearest cells, who won there, in how many runs.
+"""Look up scenarios like this one in a published decision table: the nearest cells, the winners, the number of runs.
 
 Given      a Scenario and a DecisionTable
 Returns    Evidence: the nearest cells with their counts, or why the table has nothing to say of it
@@ -103,7 +103,7 @@ def why_outside(features: Features, table: DecisionTable) -> str | None:
 
 
 def distance(one: dict[str, float], other: Any) -> float:
-    """Of the logarithms, so that factors count; what is near nothing is as good as nothing."""
+    """Compute the distance of the logarithms, so that factors count; a value near nothing is as good as nothing."""
     return math.sqrt(sum(gap(value, other[name], FLOOR.get(name, 0.5)) ** 2 for name, value in one.items()))
 
 

@@ -1,7 +1,7 @@
-"""A scenario in a few numbers, by which one is told to be near another: who is there, what happens to them.
+"""Reduce a scenario to a few numbers that say which scenarios are near it: its members, and the events they meet.
 
 Given      a Scenario
-Returns    Features; `other` names what a few numbers do not tell (pauses, poison, migrations): then nothing is near
+Returns    Features; `other` names what the numbers do not cover (pauses, poison, migrations): then nothing is near
 Start at   features_of
 """
 

@@ -1,4 +1,4 @@
-"""A life for a group of which only its present is known: a deploy, a crash and a scale-out, as most groups have them.
+"""Assume a life for a group of which only the present is known: a deploy, a crash and a scale-out.
 
 Rates      the group's loads as records per second where it has any; members so fast that they are half busy
 Start at   life_of_group
@@ -69,7 +69,7 @@ def fresh_name(group: Group, number: int) -> str:
 
 
 def record_ms(group: Group) -> float:
-    """How long a record takes a member of capacity 1, so that all of them together are half busy."""
+    """Return how long a record takes a member of capacity 1, so that all of them together are half busy."""
     rate = sum(
         sum(topic.load) if topic.load and sum(topic.load) else RATE_PER_PARTITION * topic.partitions
         for topic in group.topics.values()

@@ -1,4 +1,4 @@
-"""Settings that both clients have and librdkafka holds to limits of its own: it would not start with others.
+"""Limit settings to what librdkafka accepts: it has limits of its own and does not start with other values.
 
 Reference  CONFIGURATION.md and rd_kafka_conf_finalize in librdkafka 2.16
 Start at   for_librdkafka

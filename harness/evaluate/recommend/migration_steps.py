@@ -1,7 +1,7 @@
-"""From what runs now to another strategy while the group lives.
+"""List the steps from the current strategy to another one while the group lives.
 
-Assignors  members agree on an assignor that all of them offer, so one that is exchanged is offered beside the old one
-           first: two rolling restarts. Offering both makes a member eager until the old one is gone.
+Assignors  members agree on an assignor that all of them offer, so members first offer the new one beside the old one:
+           two rolling restarts. Offering both makes a member eager until the old one is gone.
 Protocols  brokers of 4.0 and newer turn a classic group into a consumer group with the first member that joins by the
            new protocol, and back with the last that leaves: one rolling restart (KIP-848)
 librdkafka refuses a list that mixes eager and cooperative assignors, so for its clients there is no double bounce

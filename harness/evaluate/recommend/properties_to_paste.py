@@ -1,9 +1,9 @@
-"""What to paste: the same strategy in Java's words, in librdkafka's and in the broker's.
+"""Write the settings to paste for a strategy: for Java clients, for librdkafka clients, and for brokers.
 
 The two clients share names but not values: Java takes assignors as classes, librdkafka by name, and librdkafka knows
 range, roundrobin and cooperative-sticky only. In the consumer protocol both refuse session.timeout.ms,
-heartbeat.interval.ms and partition.assignment.strategy: those are the broker's there. What a scenario sets for its
-members and brokers is pasted as well: it held in the runs.
+heartbeat.interval.ms and partition.assignment.strategy: those are the broker's there. Settings of the scenario's
+members and brokers are listed as well, because the runs had them.
 
 Start at   properties
 """
@@ -122,7 +122,7 @@ def common(strategy: Strategy, scenario: Scenario, names: tuple[str, ...]) -> di
 
 
 def of_members(strategy: Strategy, scenario: Scenario, names: tuple[str, ...]) -> Iterator[str]:
-    """What is some members' own and cannot be pasted for all."""
+    """List settings of single members, which a user cannot paste for all."""
     static = static_members(scenario)
     if not strategy.static and 0 < len(static) < len(scenario.members):
         yield f"In these runs {listed(static)} had a group.instance.id"

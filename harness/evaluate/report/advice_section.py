@@ -1,4 +1,4 @@
-"""The advice at the head of the page: the answer, why, how sure, what to paste, how to get there."""
+"""Write the advice at the head of the page: the answer, why, how sure, what to paste, how to get there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page's script draws: for each strategy one run as intervals, small enough to be embedded.
+"""Prepare what the page's script draws: for each strategy one run as intervals, small enough to be embedded.
 
 Given      a scenario, a strategy and the seed to show
 Returns    plain data; partitions are numbered through all topics, times are milliseconds

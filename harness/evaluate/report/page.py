@@ -1,7 +1,7 @@
-"""The page: a comparison, and if there is one the advice drawn from it, as one HTML file.
+"""Write the page: a comparison, and the advice drawn from it if there is one, as one HTML file.
 
 Given      a Comparison, the command that made it, and HTML of the advice
-Returns    the text of the file; nothing in it is fetched from anywhere
+Returns    the text of the file; it fetches nothing from a network
 Start at   report_page
 """
 
@@ -94,7 +94,7 @@ def chart_data(comparison: Comparison, drawings: Sequence[Mapping[str, Any]]) ->
 
 
 def interesting(drawings: Sequence[Mapping[str, Any]], end_ms: int) -> tuple[int, int]:
-    """Where the charts begin: around the events, because a deploy of a minute is a line in an hour."""
+    """Return where the charts begin: around the events, because a deploy of a minute is a line in an hour."""
     starts = [at_ms for one in drawings for at_ms, _ in one["events"]]
     ends = [gap[3] for one in drawings for gap in one["gaps"]]
     if not starts:

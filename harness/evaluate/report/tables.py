@@ -1,4 +1,4 @@
-"""The parts of the page that read without a script: the ranking, all costs, what happened. HTML, escaped."""
+"""Write the parts of the page that read without a script: the ranking, all costs, the events, as escaped HTML."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def with_interval(interval: Interval | None, *, signed: bool = False) -> str:
 
 
 def parts(comparison: Comparison, one: Ranked) -> dict[str, float]:
-    """What each cost adds to the score, in medians."""
+    """Return what each cost adds to the score, in medians."""
     return {
         name: weight * one.costs[name].median
         for name, weight in comparison.weights.items()
@@ -90,7 +90,7 @@ def parts(comparison: Comparison, one: Ranked) -> dict[str, float]:
 
 
 def bar(comparison: Comparison, one: Ranked, top: float) -> str:
-    """Stacked by cost, with the interval as a line on it."""
+    """Draw the bar stacked by cost, with the interval as a line on it."""
     if one.score is None:
         return ""
     made = parts(comparison, one)

@@ -1,20 +1,17 @@
-"""A running Kafka cluster on tap, behind one small interface.
+"""Start a running Kafka cluster behind one small interface.
 
     with rebalance_lab.harness.kafka.brokers.start(nodes=3) as cluster:
         print(cluster.bootstrap, cluster.choice)
         cluster.kill(cluster.coordinator_of("orders"))
 
-Reading order:
-  interface.py        Cluster, BrokerError: what every provider offers
-  config.py           BrokerConfig: the settings that decide how groups behave
-  versions.py         which Kafka, which image: the one place
-  jvm.py              Kafka's own artifacts as processes (artifacts.py, java.py, processes.py, keeper.py, ports.py)
-  containers.py       the official image on a Docker engine (container_keeper.py; local_engine.py, local_image.py)
-  external.py         an address you give
-  mock.py             librdkafka's in-process cluster
-  auto.py             the first of these that can serve
-  faults.py, probe.py what stop, kill, pause and restart mean; is a node ready, who coordinates
-  hold.py             a cluster until Ctrl-C: `rebalance-lab broker up`
+cluster_interface.py  Cluster, BrokerError: what every provider offers
+cluster_config.py     BrokerConfig: the settings that decide how groups behave
+versions.py           which Kafka, which image: the one place
+providers/            ways to have a cluster; providers/auto.py takes the first that can serve
+processes/            what providers run: Kafka's artifacts, processes with an owner, a Docker engine
+faults.py, probe.py   what stop, kill, pause and restart mean; is a node ready, which node coordinates
+hold.py               a cluster until Ctrl-C: `rebalance-lab broker up`
+ports.py              free ports for nodes; start_failures.py reads the log of a node that did not start
 
 Importing this package imports neither confluent-kafka nor testcontainers: each provider does when it starts.
 """

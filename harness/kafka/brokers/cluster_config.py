@@ -1,4 +1,4 @@
-"""The broker settings that decide how groups behave, typed, with defaults that make tests quick.
+"""Hold the broker settings that decide how groups behave, typed, with defaults that make tests quick.
 
 Given      values by keyword; whatever is not a field goes into `extra` under Kafka's own name
 Returns    Kafka properties for one node, to be written as server.properties (jvm) or as KAFKA_* variables (containers)
@@ -126,7 +126,7 @@ class BrokerConfig:
                 raise BrokerError(f"{setting} is {value}: it must be {words} {limit}{source}")
 
     def properties(self, *, node: int, nodes: int) -> dict[str, str]:
-        """All settings of one node except where it listens, which only the provider knows."""
+        """Return all settings of one node except where it listens, which only the provider knows."""
         if self.racks and len(self.racks) != nodes:
             raise BrokerError(
                 f"broker.rack: {len(self.racks)} racks for {nodes} nodes; give one for each node, or none"
@@ -171,12 +171,14 @@ def _text(value: bool | int | str | tuple[str, ...]) -> str:
 
 
 def as_properties_file(settings: Mapping[str, str]) -> str:
-    """Java's format: only a backslash needs care, since neither names nor values begin with a space."""
+    """Write Java's format: only a backslash needs care, since neither names nor values begin with a space."""
     return "".join(f"{key}={value.replace(chr(92), chr(92) * 2)}\n" for key, value in settings.items())
 
 
 def as_environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """The official image's convention: KAFKA_ + upper case, with `_` for a dot, `__` for `_` and `___` for `-`."""
+    """Follow the official image's convention: KAFKA_ + upper case, with `_` for a dot, `__` for `_` and `___` for
+    `-`.
+    """
 
     def variable(key: str) -> str:
         return "KAFKA_" + key.replace("_", "__").replace("-", "___").replace(".", "_").upper()

@@ -1,9 +1,9 @@
-"""What every provider of a Kafka cluster offers, so that a caller need not know which one it has.
+"""Define what every provider of a Kafka cluster offers, so that a caller need not know which provider it has.
 
 Given      a number of nodes, a BrokerConfig, a Kafka version
 Returns    a Cluster: an address to connect to, and faults to inject into single nodes
 Invariant  closing a cluster leaves nothing behind: no process, container, network or temp folder
-Start at   Cluster; the providers are jvm.py, containers.py, external.py and mock.py
+Start at   Cluster; the providers are jvm.py, containers.py, external.py and mock.py in providers/
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class BrokerError(Exception):
 
 
 class Cluster(ABC):
-    """A running Kafka cluster; also a context manager that closes it."""
+    """Represent a running Kafka cluster; it is also a context manager that closes it."""
 
     provider: str
     """Which provider it came from: `jvm`, `testcontainers`, `external` or `mock`."""
@@ -43,22 +43,22 @@ class Cluster(ABC):
     @property
     @abstractmethod
     def bootstrap(self) -> str:
-        """`host:port,...` of every node, for `bootstrap.servers`; it stays the same when nodes restart."""
+        """Return `host:port,...` of every node, for `bootstrap.servers`; it stays the same when nodes restart."""
 
     @property
     @abstractmethod
     def node_ids(self) -> tuple[int, ...]: ...
 
     def stop(self, node: int) -> None:
-        """An orderly shutdown: leadership is handed over first. Returns when the node is down."""
+        """Stop the node in order, with leadership handed over first, and return when it is down."""
         raise self._no_faults("stop", node)
 
     def kill(self, node: int) -> None:
-        """kill -9. Returns when the node is dead."""
+        """Kill the node with kill -9, and return when it is dead."""
         raise self._no_faults("kill", node)
 
     def pause(self, node: int) -> None:
-        """Freeze the node: its connections stay open and nobody answers, as in a long garbage collection."""
+        """Pause the node: its connections stay open and no request is answered, as in a long garbage collection."""
         raise self._no_faults("pause", node)
 
     def resume(self, node: int) -> None:
@@ -76,11 +76,11 @@ class Cluster(ABC):
 
     @abstractmethod
     def coordinator_of(self, group: str, timeout_s: float = 120.0) -> int:
-        """The id of the running node that coordinates this group; waits for a fail-over that is under way."""
+        """Return the id of the running node that coordinates this group; wait for a fail-over that is under way."""
 
     @abstractmethod
     def wait_ready(self, timeout_s: float = 120.0) -> None:
-        """Until all nodes that should run are in the metadata and every partition is back in full ISR."""
+        """Wait until all nodes that should run are in the metadata and every partition is back in full ISR."""
 
     @abstractmethod
     def close(self) -> None:

@@ -1,6 +1,6 @@
-"""Faults on single nodes, for the providers that run their nodes themselves.
+"""Inject faults into single nodes, for the providers that run their nodes themselves.
 
-Given      a provider's six verbs on one node: launch, terminate, kill, freeze, thaw, and a look at whether it lives
+Given      a provider's six verbs on one node: launch, terminate, kill, freeze, thaw, and a check that it lives
 Returns    the Cluster that callers see: faults that make sense are injected, others refused, readiness waited for
 Invariant  a node is running, paused or down, and only what is meant to run is waited for
 Start at   NodesCluster; STATES_FOR is the whole state machine
@@ -35,7 +35,7 @@ STATES_FOR = {
 
 
 class NodesCluster(Cluster):
-    """Nodes 1, 2, ... at the addresses given; all are down until a subclass launches them."""
+    """Run nodes 1, 2, ... at the addresses given; all are down until a subclass launches them."""
 
     def __init__(self, addresses: Iterable[str]) -> None:
         self._addresses = dict(enumerate(addresses, start=1))
@@ -48,11 +48,11 @@ class NodesCluster(Cluster):
 
     @abstractmethod
     def _terminate(self, node: int) -> None:
-        """Orderly; returns when the node is down."""
+        """Stop the node in order, and return when it is down."""
 
     @abstractmethod
     def _kill(self, node: int) -> None:
-        """At once, also a frozen one; returns when the node is down."""
+        """Kill the node at once, also a frozen one, and return when it is down."""
 
     @abstractmethod
     def _freeze(self, node: int) -> None: ...

@@ -1,4 +1,4 @@
-"""A cluster until Ctrl-C: what `rebalance-lab broker up` does.
+"""Hold a cluster until Ctrl-C, as `rebalance-lab broker up` does.
 
 The cluster is closed on the way out of SIGINT and SIGTERM alike, so `broker down` is never needed.
 """
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 class _Ended(BaseException):
-    """Not an Exception: a signal may come in the middle of a start, where nothing may take it for a failure."""
+    """End the hold on a signal. It is not an Exception: a signal in the middle of a start must not look like a
+    failure.
+    """
 
 
 def hold(

@@ -1,4 +1,4 @@
-"""Ports on 127.0.0.1 that are free now and will still be free when a node comes back after a fault.
+"""Find ports on 127.0.0.1 that are free now and will still be free when a node comes back after a fault.
 
 The kernel hands out ports from its ephemeral range to every outgoing connection, so a port from there may be gone
 once its node has been down for a while. These are taken from below that range.
@@ -14,7 +14,7 @@ HOST = "127.0.0.1"
 
 
 def client_ports(nodes: int, asked: int | None) -> list[int]:
-    """One port for each node: from `asked` upwards, or any."""
+    """Return one port for each node: from `asked` upwards, or any."""
     if asked is None:
         return free_ports(nodes)
     if not 1 <= asked <= 65_535 - nodes + 1:

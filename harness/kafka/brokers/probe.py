@@ -1,7 +1,7 @@
 """Ask one node one question over a plain socket: the readiness of every provider rests on these answers.
 
-A client library asks whichever node it likes and retries by itself. Here each node is asked in person, so that
-an answer proves that this very node runs, and what it says is what it knows.
+A client library asks whichever node it likes and retries by itself. This module asks each node directly, so that an
+answer proves that this very node runs, and the answer is what this node knows.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def metadata(address: str, timeout_s: float = ANSWER_WITHIN_S) -> Metadata:
 
 
 def find_coordinator(address: str, group: str) -> int | None:
-    """None while nobody coordinates the group: the offsets topic is being created, or its leader moves."""
+    """Return None while no node coordinates the group: the offsets topic is being created, or its leader moves."""
     from kio.schema.errors import ErrorCode
     from kio.schema.find_coordinator.v3 import FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -71,7 +71,7 @@ def find_coordinator(address: str, group: str) -> int | None:
 
 
 def wait_for_nodes(addresses: dict[int, str], timeout_s: float, *, alive: Callable[[], None], in_sync: bool) -> None:
-    """Until each of these nodes says that exactly these nodes are there; `alive` may raise to end the wait early.
+    """Wait until each of these nodes says that exactly these nodes are there; `alive` may raise to end the wait early.
 
     `in_sync` also asks for every partition to be back in full ISR, which cannot come while a node is down.
     """
@@ -102,7 +102,9 @@ def _not_ready(node: int, address: str, expected: set[int], in_sync: bool) -> st
 
 
 def wait_for_coordinator(group: str, addresses: Iterable[str], among: set[int], timeout_s: float) -> int:
-    """Until some node names a coordinator that is `among` those running: just after a fault, nodes name the old one."""
+    """Wait until some node names a coordinator that is `among` those running: just after a fault, nodes name the old
+    one.
+    """
     deadline = time.monotonic() + timeout_s
     asked = tuple(addresses)
     while True:
@@ -119,7 +121,7 @@ def wait_for_coordinator(group: str, addresses: Iterable[str], among: set[int], 
 
 
 def _ask(address: str, request: Any, answer_type: Any, timeout_s: float) -> Any:
-    """One request, one connection. Whatever goes wrong on the way is an OSError."""
+    """Send one request on one connection. Whatever goes wrong on the way is an OSError."""
     from kio.serial import entity_reader, entity_writer
     from kio.serial.errors import SerialError
     from kio.static.primitive import i32

@@ -1,7 +1,7 @@
-"""Which Kafka the lab runs: the one place where a version or an image name is written.
+"""Name the Kafka version and image that the lab runs: no other place writes them.
 
 An argument wins over the environment, the environment over the pin. `jvm` asks for the version alone; `testcontainers`
-joins image and version into a tag, so that a local image (local_image.py) only needs another name.
+joins image and version into a tag, so that a local image (tools/local_image.py) only needs another name.
 """
 
 import os
@@ -29,5 +29,5 @@ def kafka_version(asked: str | None = None) -> str:
 
 
 def kafka_image(asked: str | None = None) -> str:
-    """The image's name without its tag; the tag is the Kafka version."""
+    """Return the image's name without its tag; the tag is the Kafka version."""
     return asked or os.environ.get(IMAGE_VARIABLE) or KAFKA_IMAGE

@@ -1,15 +1,14 @@
-"""A live group as it is now, read and nothing else: who is in it, who owns what, how far behind.
+"""Read a live group as it is now, without changing it: its members, which partitions they own, how far behind they are.
 
     found = describe("127.0.0.1:9092", "billing", timeout_s=10)
     print(found.state, found.members[0].owned, found.partitions[0].lag)
     snapshot(found)  # the JSON that assign, compare and recommend take
 
-Reading order:
-  model.py          GroupDescription and its parts, GroupError
-  reading.py        describe: confluent-kafka's AdminClient within one deadline
-  subscriptions.py  what each member subscribes to, which the AdminClient does not tell
-  lag_status.py     working, behind, stalled or stopped, from two samples
-  snapshot.py       the JSON contract's group
+live_group.py            GroupDescription and its parts, GroupError
+group_reader.py          describe: confluent-kafka's AdminClient within one deadline
+member_subscriptions.py  what each member subscribes to, which the AdminClient does not tell
+lag_status.py            working, behind, stalled or stopped, from two samples
+snapshot.py              the JSON contract's group
 """
 
 from rebalance_lab.harness.kafka.groups.group_reader import describe

@@ -167,7 +167,7 @@ class Reader:
         return {(each.topic, each.partition): each.offset for each in found.topic_partitions if each.offset >= 0}
 
     def topics(self, names: Sequence[str]) -> dict[str, LiveTopic]:
-        """Those that exist."""
+        """Return those topics that exist."""
         from confluent_kafka import TopicCollection
 
         if not names:

@@ -1,9 +1,9 @@
-"""How a partition's consumer is doing, judged as Burrow judges: by what was committed between two looks.
+"""Judge a partition's consumer as Burrow does: by what was committed between two samples.
 
-working  what is there is read, or more was committed and the lag does not grow
+working  all records are read, or more was committed and the lag does not grow
 behind   more was committed, and the lag grows all the same
-stalled  somebody owns it, records wait, and nothing was committed
-stopped  nobody owns it
+stalled  a member owns it, records wait, and nothing was committed
+stopped  no member owns it
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Offsets:
 
 
 def lag_status(before: Offsets, now: Offsets, *, owned: bool) -> str:
-    """With one sample twice, a partition with a lag looks stalled: two apart in time are meant."""
+    """Judge a partition by two samples apart in time. With one sample twice, a partition with a lag looks stalled."""
     if not owned:
         return "stopped"
     if now.lag == 0:

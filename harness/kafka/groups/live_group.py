@@ -1,4 +1,4 @@
-"""What is known of a live group, as values."""
+"""Define what is known of a live group, as values."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LivePartition:
 
     @property
     def lag(self) -> int:
-        """Who has not committed begins with the oldest record there is."""
+        """Return the lag. A consumer that has not committed begins with the oldest record there is."""
         return max(0, self.end - (self.begin if self.committed is None else self.committed))
 
 

@@ -1,4 +1,4 @@
-"""What members subscribe to. confluent-kafka's description of a group leaves it out, so each protocol has its own way.
+"""Find what members subscribe to, which confluent-kafka's description of a group leaves out.
 
 Classic    the deprecated list_groups still hands out the members' own subscription bytes (not in the middle of a join)
 Consumer   ConsumerGroupDescribe over harness/kafka/wire, where that may connect: on this machine, or the test cluster
@@ -77,7 +77,7 @@ async def _ask(bootstrap: str, group: str, timeout_s: float) -> Mapping[str, Sub
 
 
 def matching(regex: str | None, topics: Sequence[str]) -> list[str]:
-    """What the coordinator found for it is not told, but can be found again."""
+    """Find the topics that match, because the coordinator does not tell what it found."""
     if not regex:
         return []
     matches = compile_regex(regex)

@@ -1,4 +1,4 @@
-"""A client's properties file (security.protocol, sasl.*, ssl.*), as Kafka's own tools take with --command-config."""
+"""Read a client's properties file (security.protocol, sasl.*, ssl.*), as Kafka's own tools do with --command-config."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A live group in the form of the JSON contract, so that assign, compare and recommend take what a cluster really has.
+"""Write a live group in the form of the JSON contract, so that assign, compare and recommend can take it.
 
 Loads      records written a second, where two samples were taken and anything was written; lags with `load="lag"`
 Strategy   the protocol and assignor that the group runs, where the lab knows that assignor

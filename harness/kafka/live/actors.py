@@ -1,7 +1,7 @@
-"""The processes of a live run, as the timeline sees them.
+"""Control the processes of a live run, as the timeline sees them.
 
-Facts      come from a consumer's standard output, in its own words; what it cannot say itself (that it was killed,
-           where it was then) is said here
+Facts      come from a consumer's standard output, in its own words. This module adds what a consumer cannot say itself:
+           that it was killed, and where it was then
 Start at   Actor.start
 """
 
@@ -60,7 +60,7 @@ class Child:
             self.process.send_signal(number)
 
     async def end(self) -> None:
-        """In order, then by force."""
+        """End the process in order, then by force."""
         self.signal(signal.SIGCONT)
         self.signal(signal.SIGTERM)
         if self.reading is not None:

@@ -1,4 +1,4 @@
-"""One member of a live run: a process with one consumer, which tells on standard output what happens to it.
+"""Run one member of a live run: a process with one consumer, which reports on standard output what happens to it.
 
 Given      one line of JSON on standard input (Setup), then commands: {"slow": 3.0}, {"subscribe": {...}}
 Tells      facts as in harness/measure/trace.py, and `processed`: the offsets that it has worked through
@@ -74,7 +74,7 @@ class Member:
             self.tell("reads", partitions=named, asked=asked_ms, **{"from": offsets})
 
     def committed(self, partitions: list[Any]) -> tuple[list[Any], int]:
-        """And when it was asked for. A coordinator that fails over says so for a while."""
+        """Return committed offsets, and when they were asked for. A coordinator that fails over refuses for a while."""
         deadline = time.monotonic() + self.setup["patience_s"]
         while True:
             asked_ms = self.now_ms()
@@ -92,7 +92,9 @@ class Member:
         self.let_go("onPartitionsLost", partitions)
 
     def let_go(self, callback: str, partitions: list[Any]) -> None:
-        """Nothing of it is processed any more once the callback has begun, however long that takes."""
+        """Give up partitions. None of their records is processed once the callback has begun, however long that
+        takes.
+        """
         self.begin_callback(callback, partitions, "revoked")
         if partitions:
             named = self.by_topic(partitions)
@@ -142,7 +144,7 @@ class Member:
         self.consumer.subscribe(names, on_assign=self.on_assign, on_revoke=self.on_revoke, on_lost=self.on_lost)
 
     def batch(self) -> list[Any]:
-        """As soon as there is one record, with what has come besides."""
+        """Return a batch as soon as there is one record, with all that has come besides."""
         first = self.consumer.poll(POLL_S)
         if first is None:
             return []
@@ -213,7 +215,9 @@ class Member:
 
 
 def is_fatal(error: Any) -> bool:
-    """What ends a consumer for good comes out of poll() as an error of this code, which does not say so itself."""
+    """Tell whether the error ends a consumer for good: poll() gives it as an error of this code, which does not say so
+    itself.
+    """
     return bool(error.fatal()) or error.code() == KafkaError._FATAL
 
 

@@ -1,4 +1,4 @@
-"""What a group was and when, from the coordinator's own log: the `group` facts of a live run.
+"""Read from the coordinator's own log which states a group had and when: the `group` facts of a live run.
 
 Classic    a GroupMetadata record is written when a rebalance is over, or the group is empty
 Consumer   epochs as they are bumped; Stable when every member has arrived at the group's epoch

@@ -1,4 +1,4 @@
-"""A strategy and a scenario as librdkafka's settings, for the consumers of a live run.
+"""Write a strategy and a scenario as librdkafka's settings, for the consumers of a live run.
 
 Refused    what librdkafka does not have: sticky and load-aware assignors, custom ones, cutting a member's network
 Start at   check_live, client_settings
@@ -92,6 +92,6 @@ def client_settings(scenario: Scenario, spec: MemberSpec, name: str, strategy: s
 
 
 def is_incremental(strategy: str) -> bool:
-    """Whether assignments come as differences."""
+    """Tell whether assignments come as differences."""
     chosen = parse_strategies(strategy)
     return chosen[0].protocol == "consumer" or chosen[0].assignor == "cooperative-sticky"

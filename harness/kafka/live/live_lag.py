@@ -1,9 +1,9 @@
-"""The lag of a live run, as the simulator counts it: what is written and not processed yet, or is to be again.
+"""Compute the lag of a live run as the simulator does: records that are written and not processed, or to be read again.
 
 Given      what the producer has told, and the facts of the consumers
-Wanted     only topics that somebody subscribes to; what a deleted topic had waits for nobody
-Again      who begins with what was not committed has it before itself. Where two read, because one has not heard that
-           it is out, records wait for whoever is further
+Wanted     only topics that a member subscribes to count; records of a deleted topic do not
+Again      a reader that begins at the last commit has the uncommitted records before it. Where two processes read,
+           because one has not heard that it is out, records wait for the one that is further
 Start at   lag_facts
 """
 
@@ -21,7 +21,7 @@ Place: TypeAlias = tuple[str, int]
 
 
 class Progress:
-    """How far each partition has been processed."""
+    """Track how far each partition has been processed."""
 
     def __init__(self) -> None:
         self.wanted: Sequence[str] = ()
@@ -67,7 +67,7 @@ def offsets(fact: Fact, which: str) -> Iterator[tuple[Place, int]]:
 
 
 def lag_facts(facts: Sequence[Fact], written: Sequence[tuple[int, Written]], duration_ms: int) -> Iterator[Fact]:
-    """The lag curve, point by point."""
+    """Return the lag curve, point by point."""
     steps = sorted(facts, key=lambda fact: fact["t"])
     progress = Progress()
     at = looked = 0

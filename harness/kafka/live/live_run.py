@@ -1,4 +1,4 @@
-"""A live run: a scenario, a strategy and a cluster give a trace, measured by the code that measures simulated ones.
+"""Run a scenario live: a scenario, a strategy and a cluster give a trace, measured as simulated runs are.
 
 Given      those three; the scenario takes as long as it says
 Returns    LiveRun: facts in order of time, the oracle's verdict, and what went wrong with the run itself

@@ -1,4 +1,4 @@
-"""The world of a live run: a real cluster, processes and the wall clock; harness/timeline/schedule.py acts on it.
+"""Hold the world of a live run: a real cluster, processes and the wall clock; harness/timeline/schedule.py acts on it.
 
 Names      topics and the group get a prefix of their own, which the facts leave out
 Start at   LiveWorld.run
@@ -34,7 +34,7 @@ PATIENCE_S = 60.0
 
 
 class WallClock:
-    """The simulator's kernel, in real time."""
+    """Keep real time as the simulator's kernel keeps virtual time."""
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
@@ -114,7 +114,7 @@ class LiveWorld:
         self.trace.tell(self.kernel.now_ms, "end", quiet=False, unread=by_topic(unread))
 
     async def end(self) -> None:
-        """Members first: what they have not read by then they have to leave."""
+        """End the members first: what they have not read by then they have to leave."""
         await self.producer.end()
         await asyncio.gather(*(actor.child.end() for actor in list(self.processes.values())))
         await asyncio.gather(*self.tasks, return_exceptions=True)
@@ -167,7 +167,9 @@ class LiveWorld:
         self.trace.facts.append(fact)
 
     def failed(self, name: str) -> None:
-        """As in a simulated run: it is about to start, unless it was stopping anyway, or is stopped meanwhile."""
+        """Note a failed process, as in a simulated run: it is about to start, unless it was stopping anyway, or is
+        stopped meanwhile.
+        """
         if not self.processes[name].stopping:
             self.starting[name] = at_ms = self.kernel.now_ms + Constants().restart_failed_ms
             self.kernel.at(at_ms, start_now, self, name, at_ms, None)
@@ -191,7 +193,7 @@ class LiveWorld:
         return 0
 
     def disturbed(self) -> None:
-        """Nothing leaps here."""
+        """Do nothing: a live run makes no idle leaps."""
 
     def cut_off(self, name: str) -> None:
         raise NotImplementedError("refused by check_live")
@@ -279,7 +281,9 @@ class LiveWorld:
         self.go(self.failed_over(down_ms))
 
     async def failed_over(self, down_ms: int) -> None:
-        """One at a time: of three brokers two must live, and on a busy machine one is long in coming back."""
+        """Fail over one broker at a time: of three brokers two must live, and on a busy computer one is long in coming
+        back.
+        """
         async with self.one_broker_down:
             node = await asyncio.to_thread(self.cluster.coordinator_of, self.group)
             self.trace.tell(self.kernel.now_ms, "coordinator", **{"is": "down"})

@@ -1,4 +1,4 @@
-"""Writes records at given rates: each holds its number within its partition, so that a reader can tell what is missing.
+"""Write records at given rates: each holds its number within its partition, so that a reader can tell what is missing.
 
 Given      one line of JSON on standard input: bootstrap, rates; then {"rates": {topic: [records a second, ...]}} lines
 Tells      how many records each partition has, every REPORT_S: {"t": ..., "written": {"orders": [10, 12]}}
@@ -80,7 +80,7 @@ class Writer:
                     pass
 
     def send(self, place: tuple[str, int]) -> bool:
-        """False: not now; the queue is full, or this producer has not heard of a new partition.
+        """Send a record. Return False if not now: the queue is full, or this producer has not heard of a new partition.
 
         The first record of a partition goes alone: librdkafka may set it aside while it looks for the topic, and send
         those that follow before it.

@@ -1,7 +1,7 @@
-"""The sequence oracle: what was written, what was processed and what was committed, held against each other.
+"""Compare what was written, what was processed and what was committed: the sequence oracle.
 
-Gaps       every record below where a partition's readers have got to was processed by somebody
-Twice      processed again: allowed, and bounded by what was not committed when a reader was interrupted
+Gaps       every record below the position of a partition's readers was processed by one of them
+Twice      processing a record again is allowed, and bounded by what was not committed when a reader was interrupted
 Committed  never beyond what has been processed at that moment
 Start at   Oracle.verdict
 """

@@ -1,4 +1,4 @@
-"""Records of __consumer_offsets from bytes, driven by schemas.py.
+"""Decode records of __consumer_offsets from bytes, driven by record_schemas.py.
 
 Given      a key and a value; a value of None is a tombstone
 Returns    a GroupRecord, None for kinds that are not about consumer groups; MalformedBytes where bytes make no sense
@@ -77,7 +77,7 @@ class Reader:
                 raise MalformedBytes(f"a length of more than five bytes at byte {self.at}")
 
     def length(self, flexible: bool, short: bool) -> int:
-        """-1 is null."""
+        """Read a length; -1 is null."""
         if flexible:
             return self.varint() - 1
         return self.int16() if short else self.number("int32")

@@ -1,4 +1,4 @@
-"""The records of __consumer_offsets, as data: a key begins with the kind's number, a value with its own version.
+"""List the records of __consumer_offsets as data: a key begins with the kind's number, a value with its own version.
 
 Field    its name in snake case, its type, and in which versions it is there
 Types    text, bytes, uuid, int8, int32, int64, a list of a type, or of a struct: a tuple of fields

@@ -1,4 +1,4 @@
-"""The topic __consumer_offsets of a live cluster, from the beginning to where each partition ended when one began.
+"""Read the topic __consumer_offsets of a live cluster, from the beginning to its end when the reading began.
 
 A reader never joins a group and commits nothing: partitions are assigned by hand.
 """

@@ -1,4 +1,4 @@
-"""Where the lab may connect: this machine, or the test cluster that the environment names, and nowhere else.
+"""Restrict where the lab may connect: to this machine, or to the test cluster that the environment names.
 
 Given      bootstrap addresses as text, or an address that a broker advertises
 Returns    (host, port) pairs, or WireError in one line
@@ -48,5 +48,5 @@ def is_loopback(host: str) -> bool:
 
 
 def configured_hosts() -> set[str]:
-    """Of the test cluster; its nodes may advertise other ports."""
+    """Return the hosts of the test cluster; its nodes may advertise other ports."""
     return {parse_address(part.strip())[0] for part in (configured() or "").split(",") if part.strip()}

@@ -1,9 +1,9 @@
-"""One connection to a broker: requests out, answers by correlation id, as many in flight as there are.
+"""Connect to a broker: requests go out, answers are matched by correlation id, any number may be in flight.
 
 Given      an address, a client id; kio's request entities
 Returns    kio's response entities; WireError in one line where there is no broker, or none that answers in time
-Order      a broker handles one request of a connection at a time, so a parked JoinGroup holds up what comes behind it:
-           who must not wait opens another connection
+Order      a broker handles one request of a connection at a time, so a parked JoinGroup holds up what comes behind it.
+           A request that must not wait takes another connection
 Start at   connect, Connection.call
 """
 
@@ -39,7 +39,7 @@ class Connection:
         return not self.listening.done()
 
     async def call(self, request: RequestPayload, timeout_s: float | None = None) -> Any:
-        """The answer; without a timeout as long as the connection lives."""
+        """Send a request and return the answer; without a timeout, wait as long as the connection lives."""
         answer = self.send(request)
         try:
             return await asyncio.wait_for(asyncio.shield(answer), timeout_s)
@@ -47,7 +47,7 @@ class Connection:
             raise WireError(f"{self.peer} did not answer {type(request).__name__} within {timeout_s:g} s") from None
 
     def send(self, request: RequestPayload, client_id: str | None = None) -> asyncio.Future[Any]:
-        """`client_id`: of this request, where one connection speaks for several clients."""
+        """Send a request; `client_id` is of this request, where one connection speaks for several clients."""
         number = next(self.numbers)
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         # A caller that has given up is told nothing, and asyncio need not complain about it.

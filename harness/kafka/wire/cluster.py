@@ -1,4 +1,4 @@
-"""What a client knows of a cluster: which versions it speaks, its nodes and topics, and who coordinates a group.
+"""Keep what a client knows of a cluster: its versions, nodes and topics, and which node coordinates a group.
 
 Given      bootstrap addresses
 Returns    Cluster: connections to nodes by address, requests in a version that both sides know
@@ -100,7 +100,7 @@ class Cluster:
         return request
 
     async def refresh(self) -> Metadata:
-        """All topics, by one node's metadata."""
+        """Read all topics, by one node's metadata."""
         asked = self.request(
             METADATA, topics=None, allow_auto_topic_creation=False, include_topic_authorized_operations=False
         )

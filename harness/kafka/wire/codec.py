@@ -1,4 +1,4 @@
-"""The lab's messages as kio's entities and back, so that the machines can speak with real peers.
+"""Convert the lab's messages to kio's entities and back, so that the machines can speak with real peers.
 
 Given      a request or response of protocol_v1 or protocol_v2 and its version, or what kio has read
 Returns    kio's entity of that version, or the lab's message; both with every field that the version has
@@ -54,7 +54,9 @@ M = TypeVar("M", Request, Response)
 
 @dataclass(slots=True)
 class TopicIds:
-    """A cluster's topics. A name that the cluster does not have gets an id that nobody else has."""
+    """Translate a cluster's topic names and ids. A name that the cluster does not have gets an id that no other topic
+    has.
+    """
 
     by_name: dict[str, uuid.UUID] = field(default_factory=dict)
     by_id: dict[uuid.UUID, str] = field(default_factory=dict)
@@ -105,7 +107,7 @@ def _hints(kind: Hashable) -> dict[str, Any]:
 
 @cache
 def _ours(kind: Hashable, version: int) -> dict[str, str]:
-    """By its name on the wire in that version: our attribute."""
+    """Return our attributes by their names on the wire in that version."""
     assert isinstance(kind, type)
     apart = HEADER if issubclass(kind, Request) else ()
     return {
@@ -116,7 +118,7 @@ def _ours(kind: Hashable, version: int) -> dict[str, str]:
 
 
 def _attribute(name: str, ours: Mapping[str, str]) -> str:
-    """Ours, for a field of kio's."""
+    """Return our attribute for a field of kio's."""
     if name in ours:
         return ours[name]
     if name == "topic_id":
@@ -125,7 +127,7 @@ def _attribute(name: str, ours: Mapping[str, str]) -> str:
 
 
 def _bare(hint: Any) -> Any:
-    """Without `| None`."""
+    """Remove `| None` from a type."""
     if get_origin(hint) is UnionType:
         return next(choice for choice in get_args(hint) if choice is not NoneType)
     return hint

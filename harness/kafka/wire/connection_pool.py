@@ -1,6 +1,6 @@
-"""Connections to one node that nobody waits on, and how busy that node has been of late.
+"""Pool connections to one node that are idle, and note how busy that node has been of late.
 
-A broker serves one request of a connection at a time, so whoever may be parked takes a connection of its own.
+A broker serves one request of a connection at a time, so a request that may be parked takes a connection of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ STALL_S = 0.03
 
 
 class Pool:
-    """Connections to one node that nobody waits on."""
+    """Pool connections to one node that are idle."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -41,7 +41,7 @@ class Pool:
         self.took.append((now, took_s))
 
     def stalls(self, since: float) -> list[tuple[int, int]]:
-        """In milliseconds since then."""
+        """Return the stalls in milliseconds since then."""
         slow = [(at - since, took_s) for at, took_s in self.took if at >= since and took_s > STALL_S]
         return [(round((at - took_s) * 1000), round(at * 1000)) for at, took_s in slow]
 

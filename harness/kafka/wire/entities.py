@@ -1,4 +1,5 @@
-"""kio's entities from plain dicts, in any version: what a version lacks is left out, and what is not given is zero.
+"""Build kio's entities from plain dicts, in any version: fields that a version lacks are left out, missing ones are
+zero.
 
 build(load_response_schema(3, 12), {"brokers": [{"node_id": 1, "host": "127.0.0.1", "port": 9092}]})
 """

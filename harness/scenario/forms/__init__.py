@@ -3,7 +3,7 @@
 scenario_form.py  ScenarioForm: topics, members, settings, timeline; start here
 event_forms.py    the lines of a timeline
 topic_form.py     a topic: records over time, their spread, the replicas
-shared.py         units as fields, strictness, forms with a short way to write
+form_base.py      units as fields, strictness, forms with a short way to write
 value_schemas.py  durations, rates and names as JSON Schema
 json_schema.py    the published schema
 """

@@ -1,4 +1,4 @@
-"""The timeline's shape: `{at: 1m, crash: consumer-3}`, an event a line, its kind being the key.
+"""Define the timeline's shape: an event is one line such as `{at: 1m, crash: consumer-3}`, and its kind is the key.
 
 The keys are the KINDs of model.py's event classes; a test holds the two lists together.
 """

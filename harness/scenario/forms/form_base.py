@@ -1,7 +1,7 @@
-"""What the parts of a scenario file have in common: units as fields, strictness, and forms with a short way to write.
+"""Provide what all forms of a scenario file share: units as fields, strictness, and a short way to write a form.
 
-A form is the file's shape and nothing else: it says what may stand where. What it means is read in reading.py, and
-whether the whole makes sense is checked in checks.py.
+A form is only the file's shape: it says what may stand where. reader.py reads what a form means, and checks.py checks
+whether the whole makes sense.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def strategy(value: object) -> str:
 
 
 def names(value: object) -> list[str]:
-    """One name, or a list of them."""
+    """Read one name, or a list of them."""
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
         raise ValueError(f"expected a name or a list of names, got {quoted(value)}")
@@ -161,7 +161,7 @@ class Form(BaseModel):
 
     @classmethod
     def schema_alone(cls, schema: Mapping[str, Any]) -> Any:
-        """Of the short way; it suffices only where nothing else is required."""
+        """Describe the short way; it suffices only where no other key is required."""
         if cls.short is None or not set(schema.get("required", ())) <= {cls.short}:
             return None
         return schema["properties"][cls.short]

@@ -1,7 +1,7 @@
-"""The scenario file's JSON Schema, published as examples/scenarios/schema.json so that editors complete and check.
+"""Write the scenario file's JSON Schema, which is published for editors as examples/scenarios/schema.json.
 
-A YAML file that begins with `# yaml-language-server: $schema=schema.json` is checked while it is written. The schema
-says what may stand where; what only the whole can tell (a member that never starts) is for parse_scenario.
+An editor checks a YAML file that begins with `# yaml-language-server: $schema=schema.json` while a user writes it. The
+schema says what may stand where. parse_scenario finds what only the whole shows, such as a member that never starts.
 
     python -m rebalance_lab.harness.scenario.forms.json_schema        # writes the published file anew
 """
@@ -29,7 +29,7 @@ def scenario_schema() -> dict[str, Any]:
 
 
 def tidied(value: Any) -> Any:
-    """Without what pydantic adds: titles made of names, and defaults in milliseconds."""
+    """Remove what pydantic adds: titles made of names, and defaults in milliseconds."""
     if isinstance(value, list):
         return [tidied(one) for one in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The scenario file's shape: topics, members, settings, and the timeline of event_forms.py. Start at ScenarioForm."""
+"""Define the scenario file's shape: topics, members, settings, and the timeline of event_forms.py."""
 
 from __future__ import annotations
 

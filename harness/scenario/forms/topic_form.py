@@ -1,4 +1,6 @@
-"""A topic's shape in a scenario file: how many records come in over time, and how they and the replicas spread."""
+"""Define a topic's shape in a scenario file: the records that come in over time, and the spread of records and
+replicas.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,7 @@ def known_rate(value: object) -> object:
 
 
 def known_skew(value: object) -> object:
-    """`zipf 1.1`, or a weight for each partition."""
+    """Check a skew: `zipf 1.1`, or a weight for each partition."""
     if isinstance(value, str):
         if ZIPF.fullmatch(value) and float(value.split()[1]) <= 10:
             return value

@@ -1,8 +1,8 @@
-"""The values of a scenario file as JSON Schema: how durations, rates and names look, and which keys go together.
+"""Describe the values of a scenario file as JSON Schema: durations, rates, names, and which keys go together.
 
-As tight as a schema reasonably can be, and never tighter than the reader: an editor must not underline what runs. A
-test throws the same documents at both. What a schema cannot say is left to the reader: how much a text like `1e3/s`
-amounts to, and whether what one part names is there in another.
+The schema is never tighter than the reader, because an editor must not underline what runs. A test gives the same
+documents to both. The reader checks what a schema cannot say: how much a text like `1e3/s` amounts to, and whether
+what one part names is there in another.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ RACKS: Schema = {
 
 
 def milliseconds(least: int) -> Schema:
-    """A Kafka setting: a plain number, as in Kafka, or a duration."""
+    """Describe a Kafka setting: a plain number, as in Kafka, or a duration."""
     written = rf"^([0-9]{{1,15}}|\s*{PARTS_OF_TIME})$"
     return {
         "anyOf": [
@@ -81,7 +81,7 @@ def milliseconds(least: int) -> Schema:
 
 
 def or_null(schema: Mapping[str, Any]) -> Schema:
-    """`network:` with nothing below it is as good as no network."""
+    """Allow null: `network:` with nothing below it is as good as no network."""
     outside = {key: one for key, one in schema.items() if key in ("description", "default")}
     inside = {key: one for key, one in schema.items() if key not in outside}
     options = inside["anyOf"] if set(inside) <= {"anyOf", "title"} else [inside]
@@ -89,7 +89,7 @@ def or_null(schema: Mapping[str, Any]) -> Schema:
 
 
 def given(key: str, value: Mapping[str, Any] | None = None) -> Schema:
-    """That a key is there, and not left empty."""
+    """Require that a key is there, and not left empty."""
     return {"required": [key], "properties": {key: dict(value or {"not": NULL})}}
 
 

@@ -1,4 +1,4 @@
-"""From a strategy to machines: the members and the coordinator that a run is made of.
+"""Build a run's machines from its strategy: the members and the coordinator.
 
 Lists      `classic/range,cooperative-sticky` configures two assignors, as the first step of a migration does
 Static     `+static` gives every member that has no group.instance.id its name as one
@@ -163,7 +163,7 @@ class Strategies:
         return member is not None and topic is not None and (topic.topic_id, index) in member.current.assigned
 
     def told(self, topics: Mapping[str, Topic]) -> Mapping[str, Any]:
-        """Of ids only the KIP-848 coordinator knows."""
+        """Return the topics as the coordinator is told them; only the KIP-848 coordinator knows of ids."""
         if self.classic_only:
             return {name: topic.partitions for name, topic in topics.items()}
         return {
@@ -242,7 +242,9 @@ def knows(coordinator: Any, machine: Machine) -> bool:
 
 
 def will_accept(coordinator: Any, machine: Machine) -> bool:
-    """Who has not heard of its own new epoch yet is better served with the real thing."""
+    """Tell whether the coordinator will accept the member's commit. A member that has not heard of its new epoch sends
+    a real request.
+    """
     group = group_in(coordinator)
     if isinstance(group, ConsumerGroup):
         member = group.members.get(machine.member_id)
@@ -251,7 +253,9 @@ def will_accept(coordinator: Any, machine: Machine) -> bool:
 
 
 def session(coordinator: Any, machine: Machine) -> tuple[TimerKey, int] | None:
-    """In a classic group a commit is as good as a heartbeat; in a KIP-848 group it is not."""
+    """Return the member's session timer. In a classic group a commit restarts it like a heartbeat; in a KIP-848 group
+    not.
+    """
     group = group_in(coordinator)
     if not isinstance(group, ClassicGroup) or machine.member_id not in group.members:
         return None

@@ -1,6 +1,6 @@
-"""A classic group: its members, generation, leader and protocol, and the counters that keep every message cheap.
+"""Hold a classic group: its members, generation, leader and protocol, and the counters that keep every message cheap.
 
-Given      calls from the rules in rebalance.py, join.py, sync.py and their neighbours; it decides nothing by itself
+Given      calls from the rules in ../rebalance.py, ../join.py, ../sync.py and the files beside them; it decides nothing
 Invariant  awaiting_join is the number of parked joins; supported counts each name over all members; static maps every
            instance id to its one holder; a leader is set exactly while there are members
 Cost       what a heartbeat, a join, a sync or a leave touches is constant, or logarithmic for the member order; only
@@ -48,7 +48,9 @@ def rebalance_timeout_of(request: JoinGroupRequest) -> int:
 
 @dataclass(slots=True, kw_only=True)
 class InitialDelay:
-    """How the join timer of a group that was empty goes on: what it waits now, and what it may still add to that."""
+    """Hold how the join timer of a group that was empty goes on: its current delay, and what it may still add to
+    that.
+    """
 
     delay_ms: int
     left_ms: int
@@ -101,9 +103,9 @@ class ClassicGroup:
         return protocol_type == self.protocol_type and any(self.supported[p.name] == size for p in protocols)
 
     def select_protocol(self) -> str | None:
-        """Each member votes for the first name of its list that all support; None if there is no such name.
+        """Count the members' votes for a protocol: each votes for the first name of its list that all support.
 
-        There is none only where a member lists one name twice, which is then counted twice.
+        Return None if there is no such name. That happens only where a member lists one name twice, which counts twice.
         """
         size = len(self.members)
         candidates = {name for name, count in self.supported.items() if count == size}
@@ -139,7 +141,9 @@ class ClassicGroup:
         self.pending_join.discard(member.member_id)
 
     def remove(self, member_id: str) -> None:
-        """Of a member, a pending id, or an id that is neither any more. The next leader may not have joined itself."""
+        """Remove a member, a pending id, or an id that is neither any more. The next leader may not have joined
+        itself.
+        """
         member = self.members.pop(member_id, None)
         if member is not None:
             self.order.remove(member_id)
@@ -178,9 +182,9 @@ class ClassicGroup:
         return request
 
     def replace(self, old: ClassicMember, new_id: str) -> ClassicMember:
-        """KIP-345: the instance id, the leadership and all that was stored go to a new member id.
+        """Give the instance id, the leadership and all that was stored to a new member id (KIP-345).
 
-        pending_sync keeps the old id, as Kafka does: its timer may later start a rebalance that nobody needs.
+        pending_sync keeps the old id, as Kafka does: its timer may later start a needless rebalance.
         """
         del self.members[old.member_id]
         self.order.remove(old.member_id)
@@ -203,7 +207,9 @@ class ClassicGroup:
         return new
 
     def elect_joined_leader(self) -> bool:
-        """Who assigns must have joined. False when nobody has: then the group waits on."""
+        """Elect a leader that has joined, because the leader must assign. Return False when no member has: the group
+        waits on.
+        """
         if self.leader is not None and self.members[self.leader].parked_join is None:
             joined = next((member for member in self.in_order() if member.parked_join is not None), None)
             if joined is None:
@@ -218,7 +224,9 @@ class ClassicGroup:
             self.subscriptions = tuple(member.metadata(self.protocol_name) for member in self.members.values())
 
     def subscribes_to(self, topic: str) -> bool:
-        """Where a subscription cannot be read, a consumer group is taken to read everything."""
+        """Tell whether the group reads the topic. Where a subscription cannot be read, a consumer group counts as
+        reading all.
+        """
         topics = self.subscribed_topics()
         return self.protocol_type == PROTOCOL_TYPE if topics is None else topic in topics
 

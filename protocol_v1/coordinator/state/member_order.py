@@ -1,8 +1,8 @@
-"""The keys of a java.util.HashMap in Java's order, where a coordinator's choice depends on it.
+"""Order keys as a java.util.HashMap does, because a coordinator's choice can depend on that order.
 
 Order     by bucket, (h ^ h >>> 16) mod capacity, and by insertion inside a bucket. The table doubles when it is more
           than three quarters full and never shrinks, so the order remembers how large the group has been
-Cost      put, remove and first are logarithmic, a walk sorts
+Cost      put, remove and first are logarithmic; iterating sorts
 Left out  chains of nine ids in one bucket, which Java turns into a tree or answers with a larger table
 """
 

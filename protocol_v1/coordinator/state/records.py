@@ -1,4 +1,4 @@
-"""What a coordinator writes to __consumer_offsets, and how a group comes back from it.
+"""Define what a coordinator writes to __consumer_offsets, and rebuild groups from those records.
 
 Written    a group's birth by JoinGroup, the leader's assignment, a static takeover in Stable, the last member's end;
            and every committed offset. Not written: joins, leaves, handed-out ids, generations without an assignment
@@ -72,7 +72,7 @@ class OffsetTombstone:
 
 @light(kw_only=True)
 class PendingOffset:
-    """An OffsetCommit in a batch of a transactional producer."""
+    """Hold an OffsetCommit in a batch of a transactional producer."""
 
     producer_id: int
     commit: OffsetCommit
@@ -95,7 +95,7 @@ PendingOffsets: TypeAlias = dict[tuple[str, str, int], tuple[int, OffsetCommit]]
 
 @dataclass(slots=True)
 class Image:
-    """All that a coordinator keeps: the groups, and their offsets by (topic, partition)."""
+    """Hold all that a coordinator keeps: the groups, and their offsets by (topic, partition)."""
 
     groups: dict[str, ClassicGroup] = field(default_factory=dict)
     offsets: dict[str, GroupOffsets] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class Image:
     written: int = 0
 
     def pending_in(self, group_id: str) -> set[tuple[str, int]]:
-        """What an open transaction may still change."""
+        """Return the partitions whose offsets an open transaction may still change."""
         return {key[1:] for offsets in self.pending.values() for key in offsets if key[0] == group_id}
 
     def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
@@ -114,7 +114,7 @@ class Image:
 
 
 def replay(records: Iterable[Record]) -> Image:
-    """What a coordinator that takes over knows."""
+    """Return what a coordinator that takes over knows."""
     image = Image()
     for record in records:
         apply(image, record)
@@ -138,13 +138,13 @@ def apply(image: Image, record: Record) -> None:
 
 
 def _simple_group(image: Image, group_id: str) -> None:
-    """It has no record of its own: its first offset stands for it."""
+    """Make a group that has no record of its own: its first offset stands for it."""
     if group_id not in image.groups:
         image.groups[group_id] = ClassicGroup(group_id=group_id, durable=True)
 
 
 def apply_offset(image: Image, record: OffsetRecord) -> None:
-    """Also how a live coordinator takes in an offset, once it is durable."""
+    """Apply an offset record. A live coordinator takes in an offset this way too, once it is durable."""
     image.written += 1
     match record:
         case OffsetCommit():
@@ -165,7 +165,9 @@ def apply_offset(image: Image, record: OffsetRecord) -> None:
 
 
 def _commit(image: Image, place: int, commit: OffsetCommit) -> None:
-    """Of a transaction's and others' offsets the one that was written last counts, whenever the transaction ends."""
+    """Commit an offset. Of a transaction's and other commits the one written last counts, whenever the transaction
+    ends.
+    """
     if image.places or image.pending or place < image.written:
         key = (commit.group, commit.topic, commit.partition)
         if place < image.places.get(key, 0):
@@ -176,7 +178,7 @@ def _commit(image: Image, place: int, commit: OffsetCommit) -> None:
 
 
 def forget_pending(image: Image, *key: Any) -> None:
-    """What begins with this key: a group, or one partition of it."""
+    """Forget pending offsets whose key begins like this: a group, or one partition of it."""
     if not image.pending and not image.places:
         return
     image.places = {known: place for known, place in image.places.items() if known[: len(key)] != key}

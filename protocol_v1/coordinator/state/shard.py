@@ -1,7 +1,7 @@
-"""A coordinator's memory, and Turn: the work that one event causes.
+"""Hold a coordinator's memory, and define Turn: the work that one event causes.
 
-Every rule of this package is a function of a Turn. It reads and changes the shard's groups, and what has to happen
-outside is written down in the turn's effects, which the coordinator hands back; nothing is performed here.
+Every rule of this package is a function of a Turn. It reads and changes the shard's groups. What has to happen
+outside goes into the turn's effects, which the coordinator returns; nothing is performed here.
 
 Durable     a turn may append records and name what follows once they are durable (`append`), or wait for all that was
             appended before (`when_durable`). With nothing outstanding the latter runs at once
@@ -35,7 +35,7 @@ Done: TypeAlias = "Callable[[Turn, Error], None]"
 
 
 def ignore(turn: Turn, error: Error) -> None:
-    """For records whose loss is harmless."""
+    """Ignore the loss of records whose loss is harmless."""
 
 
 @dataclass(slots=True)
@@ -131,7 +131,9 @@ class Turn:
             self.forget_group(group, append_error(error))
 
     def forget_group(self, group: ClassicGroup, error: Error) -> None:
-        """Its birth could not be written, so it never was; who already waits in it is told why."""
+        """Forget a group whose birth could not be written; requests that already wait in it are answered with the
+        error.
+        """
         del self.shard.groups[group.group_id]
         for member in group.in_order():
             request = group.unpark_join(member)

@@ -1,10 +1,10 @@
-"""The states of a classic group and every way from one to the next, as one table.
+"""List the states of a classic group and every transition between them, as one table.
 
 Given      a state and what happened (Event)
 Returns    the next state; a pair that the table lacks is a bug of ours and raises InvariantBroken
 Not here   what leaves the state as it is: a member that joins a rebalance under way, a follower that asks again
 Reference  ClassicGroupState in Apache Kafka
-Start at   TRANSITIONS; tools/state_diagrams.py prints STATES.md from it
+Start at   TRANSITIONS; tools/state_diagrams.py prints ../STATES.md from it
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What moves a group; the value is what a trace says."""
+    """Name what moves a group; the value is what a trace says."""
 
     CREATED = "group created"
     LOADED_WITHOUT_MEMBERS = "loaded without members"

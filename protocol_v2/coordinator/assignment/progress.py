@@ -1,6 +1,6 @@
-"""What a heartbeat and a JoinGroup have in common: store the member, look at the topics, renew the target, reconcile.
+"""Run the steps that a heartbeat and a JoinGroup share: store the member, look at topics, renew the target, reconcile.
 
-Given      a Step: the group, the member as it was and as it wants to be, and what it says it owns
+Given      a Step: the group, the member before and after the request, and what the member says it owns
 Returns    records, in Kafka's order, and the member's new CurrentAssignment; only this member moves
 Bump       at most one per request, however many reasons there are
 Reference  consumerGroupHeartbeat, classicGroupJoinToConsumerGroup in Apache Kafka
@@ -78,7 +78,9 @@ class Step:
         self.regex = update_regex(self.turn, self.group, before, after, self.records)
 
     def refresh(self, *, bump: bool) -> None:
-        """Without a new look the subscription type is the one without this member, as in Kafka."""
+        """Look at the topics again if it is time. Otherwise the subscription type is the one without this member, as in
+        Kafka.
+        """
         group = self.group
         self.group_epoch, self.homogeneous = group.group_epoch, group.homogeneous
         if bump or has_expired(group, self.turn.now_ms):
@@ -93,8 +95,11 @@ class Step:
         return next_target(self.turn, self.group, self.group_epoch, self.joining, self.records)
 
     def kept_target(self) -> CurrentTarget:
-        """By instance id where there is one: a new member id gets what the old one had, but a member that was dynamic
-        until now gets nothing before the next target."""
+        """Return the present target, by instance id where there is one.
+
+        A new member id gets what the old one had, but a member that was dynamic until now gets nothing before the next
+        target.
+        """
         group, instance_id = self.group, self.metadata.instance_id
         owner = self.member.member_id if instance_id is None else group.static.get(instance_id, "")
         return CurrentTarget(group.assignment_epoch, group.target_of(owner))

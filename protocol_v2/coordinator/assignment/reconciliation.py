@@ -1,10 +1,10 @@
 """Move one member from what it is assigned towards its target.
 
-Given      the member, its target, which partitions anybody holds, and what the member says it owns
+Given      the member, its target, the partitions that members hold, and what this member says it owns
 Returns    its next CurrentAssignment, which may be the one it has; storing and sending it is the caller's part
-States     STABLE, UNREVOKED_PARTITIONS, UNRELEASED_PARTITIONS (tables in states.py). The epoch reaches the assignment
-           epoch only when nothing is left to revoke
-Invariant  a partition is given only if nobody holds it, or the member itself was about to give it up
+States     STABLE, UNREVOKED_PARTITIONS, UNRELEASED_PARTITIONS (tables in ../state/states.py). The member's epoch
+           reaches the assignment epoch only when nothing is left to revoke
+Invariant  a partition is given only if no other member holds it, or the member itself was about to give it up
 Reference  KIP-848, and CurrentAssignmentBuilder in Apache Kafka
 Start at   next_assignment
 """
@@ -23,7 +23,7 @@ from rebalance_lab.protocol_v2.coordinator.state.values import NOTHING, CurrentA
 
 @light(kw_only=True)
 class Circumstances:
-    """All that one step depends on besides the member itself."""
+    """Hold all that one step depends on besides the member itself."""
 
     assignment_epoch: int
     target: Target
@@ -128,5 +128,5 @@ def moved(
 
 
 def waits_for_others(current: CurrentAssignment, target: Target, epochs: Mapping[TopicPartition, int]) -> bool:
-    """Whether anything the member still lacks is held by somebody."""
+    """Tell whether another member holds any partition that this member still lacks."""
     return any(partition in epochs for partition in target.partitions if partition not in current.assigned)

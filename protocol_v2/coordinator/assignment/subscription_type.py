@@ -1,9 +1,9 @@
-"""Whether Kafka takes the members of a group to subscribe alike: its assignors have one algorithm for either case.
+"""Decide whether Kafka treats a group's subscriptions as alike: its assignors have one algorithm for either case.
 
 Given      counts over the group: members by name, members by expression, expressions by matched topic
 Returns    homogeneous or not, and what the assignor answers then
-Counts     are not sets. Expressions that match the same topics differ for Kafka; and a member that came without moving
-           the group epoch was not counted yet, so it can be given topics that it never asked for
+Counts     are not sets. Expressions that match the same topics differ for Kafka. A member that joined without moving
+           the group epoch is not counted yet, so it can be given topics that it never asked for
 Reference  ConsumerGroup.subscriptionType, UniformAssignor, RangeAssignor in Apache Kafka
 Start at   is_homogeneous, assigned
 """
@@ -35,7 +35,7 @@ class Subscriptions:
         return {*self.names, *self.regex_topics}
 
     def is_homogeneous(self, members: int) -> bool:
-        """Everybody names the same topics, or everybody has one and the same expression and nothing else."""
+        """Tell whether all members name the same topics, or all have one and the same expression and nothing else."""
         if self.regexes:
             everybody = members in self.regexes.values()
             return everybody and not self.names and self.regex_topics.total() == len(self.regex_topics)

@@ -1,8 +1,8 @@
-"""What members subscribe to: names, regular expressions, and topics that come and go.
+"""Track what members subscribe to: names, regular expressions, and topics that come and go.
 
 Names      a set; a topic that does not exist may be named and simply has no partitions yet
 Expression resolved apart from heartbeats, all of a group at once, at most every ten seconds; until then it matches
-           nothing. A timer stands for the broker's background task: it looks at the topics as they were when it began
+           nothing. A timer stands for the broker's background task, which sees the topics as they were when it began
 Topics     a change of the topics that a group subscribes to is noticed by its next heartbeat, which compares a hash
 Reference  maybeUpdateRegularExpressions, handleRegularExpressionsResult, updateSubscriptionMetadata in Apache Kafka
 Start at   update_regex, refreshed
@@ -51,7 +51,7 @@ def regex_key(group_id: str) -> TimerKey:
 def update_regex(
     turn: Turn, group: ConsumerGroup, before: MemberMetadata, after: MemberMetadata, records: list[GroupRecord]
 ) -> RegexUpdate:
-    """Also where a heartbeat starts a resolution of the group's expressions."""
+    """Update a member's expression; a heartbeat starts a resolution of the group's expressions here too."""
     old, new = before.subscribed_topic_regex, after.subscribed_topic_regex
     update = RegexUpdate.UNCHANGED
     is_new_here = False
@@ -139,7 +139,7 @@ def has_expired(group: ConsumerGroup, now_ms: int) -> bool:
 
 
 def refreshed(turn: Turn, group: ConsumerGroup, changed: Subscriptions, bump: bool, records: list[GroupRecord]) -> int:
-    """The group epoch after a look at the topics, which moves if they changed or if `bump` says so."""
+    """Return the group epoch after a look at the topics; it moves if they changed or if `bump` says so."""
     metadata_hash = turn.shard.image.hash_of(changed.topics())
     if bump or metadata_hash != group.metadata_hash:
         records.append(bumped(turn, group, metadata_hash))
@@ -167,7 +167,7 @@ def regexes_with(group: ConsumerGroup, old: str, new: str) -> Counter[str]:
 
 
 def topics_changed(turn: Turn, changed: frozenset[str]) -> None:
-    """Nothing is written now: the groups' next heartbeats look."""
+    """Note that topics changed. Nothing is written now: the groups' next heartbeats look."""
     for group in turn.shard.groups.values():
         if any(name in group.names or name in group.regex_topics for name in changed):
             group.deadline = RefreshDeadline(turn.now_ms, group.group_epoch)

@@ -1,9 +1,9 @@
-"""From a group epoch to a target assignment, through an assignor.
+"""Compute a target assignment for a group epoch, through an assignor.
 
 Given      the group, the member whose request is being served as it will be, and the topics
 Returns    records for every target that changes and for the new assignment epoch, and that member's own target
-When       the group epoch is ahead of the assignment epoch and the assignment interval is over; nothing is scheduled
-           for its end, the next heartbeat of anybody computes
+When       the group epoch is ahead of the assignment epoch and the assignment interval is over. Nothing is scheduled
+           for the interval's end: the next heartbeat of any member computes the target
 Cost       the assignor's, plus one look at every member; shares that stay are recognised without a look inside
 Reference  TargetAssignmentBuilder, maybeUpdateTargetAssignment in Apache Kafka
 Start at   is_due, next_target
@@ -95,7 +95,7 @@ def compute(turn: Turn, group: ConsumerGroup, joining: Joining) -> tuple[Assigno
 
 
 def assignor_view(group: ConsumerGroup, image: MetadataImage, joining: Joining) -> AssignorView:
-    """Only topics that are subscribed and exist. The layout stays as long as they do."""
+    """Return the topics that are subscribed and exist. The layout stays as long as they do."""
     names = subscriptions_with(group, joining.before, joining.after.metadata).topics()
     names.update(group.matched_topics(joining.after.metadata))
     topics = {name: image.topics[name].topic for name in names if name in image.topics}
@@ -113,7 +113,7 @@ def ids_of(layout: Layout, image: MetadataImage) -> tuple[str, ...]:
 def described_members(
     group: ConsumerGroup, joining: Joining, view: AssignorView, image: MetadataImage
 ) -> dict[str, Member]:
-    """In the order in which the broker's assignor gets to see them."""
+    """Describe the members in the order in which the broker's assignor gets to see them."""
     after = joining.after
     described: dict[str, Member] = {}
     topics_seen: dict[tuple[int, str], tuple[str, ...]] = {}
@@ -169,7 +169,9 @@ def previous_share(
 
 
 def preferred_assignor(turn: Turn, group: ConsumerGroup, joining: Joining) -> str:
-    """What most members ask for. A tie falls to the order of the HashMap into which Kafka copies the group's counts."""
+    """Return what most members ask for. A tie falls to the order of the HashMap into which Kafka copies the group's
+    counts.
+    """
     wanted = Counter(group.assignors)
     table = HashTable(string_hash, capacity_for(len(wanted)))
     for name in timeline_order(wanted):
@@ -185,7 +187,9 @@ def preferred_assignor(turn: Turn, group: ConsumerGroup, joining: Joining) -> st
 
 
 def most_wanted(wanted: Mapping[str, int]) -> str | None:
-    """As the group is described, with ties in the order of its own table."""
+    """Return the assignor that most members want as the group's description shows it, with ties in the order of its own
+    table.
+    """
     return first_of_the_most(wanted, timeline_order(wanted))
 
 

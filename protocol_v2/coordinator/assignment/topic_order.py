@@ -1,10 +1,11 @@
-"""In which order a broker walks the topics of a member's target: uniform lets who has too much keep what comes first.
+"""Order the topics of a member's target as a broker does: uniform lets a member with too much keep the first ones.
 
 Given      an assignor call: the group that it sees, then its answer, and for a heterogeneous group what it moved
 Returns    a member's topics in the order of the record that Kafka writes; None where any order will do
-History    a target is a HashMap by topic id. Ids in one bucket are walked in the order in which they got there, which
-           goes back to the target before; all others are walked by bucket, whatever their history
-Cost       a look at who has several topics; more for those with two in one bucket, which few topics hardly ever are
+History    a target is a HashMap by topic id. Java walks the ids in one bucket in the order in which they got there,
+           which goes back to the previous target. It walks all other ids by bucket, whatever their history
+Cost       a look at the members that have several topics, and more for members with two topics in one bucket. With few
+           topics that hardly ever happens
 Reference  deepCopyAssignment, both uniform builders, RangeAssignor and Assignment.fromRecord in Apache Kafka
 Start at   TopicOrders.of
 """
@@ -64,7 +65,7 @@ class TopicOrders:
         return HashTable(self.hashes.__getitem__, capacity)
 
     def blocks(self, member_id: str, given: set[int]) -> HashTable[int]:
-        """range puts topics into a new map, in the order of the subscription."""
+        """Order topics as range does: it puts them into a new map, in the order of the subscription."""
         subscribed = self.group.members[member_id].topics
         table = self.table(capacity_for(len(subscribed)))
         for topic in existing_in_java_order(self.group, subscribed):
@@ -73,7 +74,7 @@ class TopicOrders:
         return table
 
     def changed(self, member_id: str) -> HashTable[int]:
-        """uniform copies the target before, and takes and gives partition by partition."""
+        """Order topics as uniform does: it copies the previous target, and takes and gives partition by partition."""
         before = known_numbers(self.layout, self.group.members[member_id]) or ()
         counts = Counter(map(self.topic_of, before))
         table, topics = self.table(power_of_two_above(len(counts))), list(counts)
@@ -100,12 +101,12 @@ class TopicOrders:
 
 
 def share_a_bucket(hashes: Sequence[int], capacity: int) -> bool:
-    """Who does so in a large table does so in a small one as well."""
+    """Tell whether any hashes share a bucket. Those that do in a large table do so in a small one as well."""
     return len({(h ^ h >> 16) & (capacity - 1) for h in hashes}) < len(hashes)
 
 
 def capacity_after(puts: int) -> int:
-    """Of a table that has grown: it doubles when more than three quarters are in use."""
+    """Return the capacity of a table that has grown: it doubles when more than three quarters are in use."""
     return max(DEFAULT_CAPACITY, power_of_two_above(-(-puts * 4 // 3)))
 
 

@@ -2,5 +2,5 @@
 
 migration.py     JoinGroup, SyncGroup, Heartbeat and LeaveGroup inside a consumer group
 conversion.py    upgrades, downgrades, empty groups that become the other kind
-classic_side.py  what both ask of a classic coordinator, which is handed in
+classic_side.py  what migration.py and conversion.py need of a classic coordinator, which is handed in
 """

@@ -1,8 +1,9 @@
-"""What the consumer protocol's coordinator needs of the classic one: handed in, never imported.
+"""Declare what the consumer protocol's coordinator needs of the classic coordinator, which is handed in, never
+imported.
 
-One group id is one group, of either protocol, and one log holds both. So that this package stands by itself, what it
-asks of classic groups is written down here; a driver that serves both protocols hands in an adapter over protocol_v1
-(harness/hosts/dual_coordinator.py), and one that does not gets NoClassicGroups.
+One group id is one group, of either protocol, and one log holds both. This package stands by itself, so this module
+declares what it asks of classic groups. A driver that serves both protocols hands in an adapter over protocol_v1
+(harness/hosts/dual_coordinator.py). Any other driver gets NoClassicGroups.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class ClassicMemberImage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicGroupImage:
-    """A classic group as it crosses over, in either direction."""
+    """Describe a classic group as a conversion hands it over, in either direction."""
 
     group_id: str
     generation_id: int
@@ -58,12 +59,12 @@ class EmbeddedAssignment:
 
 
 class ConsumerProtocolCodec(Protocol):
-    """The bytes inside JoinGroup and SyncGroup; bytes that cannot be read raise MalformedBytes."""
+    """Read and write the bytes inside JoinGroup and SyncGroup; bytes that cannot be read raise MalformedBytes."""
 
     def subscription(self, data: bytes) -> EmbeddedSubscription: ...
     def assignment(self, data: bytes) -> EmbeddedAssignment: ...
     def encode(self, partitions: Mapping[str, Sequence[int]], like: bytes) -> bytes:
-        """In the version that the member's subscription bytes announce."""
+        """Encode partitions in the version that the member's subscription bytes announce."""
 
 
 class ClassicGroups(Protocol):
@@ -82,23 +83,25 @@ class ClassicGroups(Protocol):
     def image_of(self, group_id: str) -> ClassicGroupImage: ...
 
     def answer_parked(self, group_id: str, error: Error, now_ms: int) -> list[Effect]:
-        """To every JoinGroup and SyncGroup that waits."""
+        """Answer every JoinGroup and SyncGroup that waits."""
 
     def tombstone(self, group_id: str) -> Any:
         """The record that ends the group."""
 
     def forget(self, group_id: str, now_ms: int) -> tuple[list[Effect], TakeBack]:
-        """The group is now somebody else's: drop it and its timers. Committed offsets stay.
+        """Drop a group that now belongs to the other coordinator, and its timers. Committed offsets stay.
 
-        The second of the two has it back as it was, in case that cannot be stored.
+        The second returned value restores the group as it was, in case the conversion cannot be stored.
         """
 
     def adopt(self, image: ClassicGroupImage, now_ms: int, *, rebalance: bool) -> tuple[list[Any], list[Effect]]:
-        """Become the group, Stable, and write it down; with `rebalance`, everybody is to join again at once."""
+        """Become the group's coordinator, with the group Stable, and write it down; with `rebalance`, all members must
+        rejoin.
+        """
 
 
 class NoCodec:
-    """Without classic members there are no bytes to read."""
+    """Stand in for a codec: without classic members there are no bytes to read."""
 
     def subscription(self, data: bytes) -> EmbeddedSubscription:
         raise MalformedBytes("this coordinator was given no codec for the consumer protocol's bytes")

@@ -1,8 +1,9 @@
-"""Groups that change their protocol: upgrades, downgrades, and empty groups that simply become the other kind.
+"""Convert groups between the protocols: upgrades, downgrades, and empty groups that become the other kind.
 
-Upgrade    a consumer joins a classic group: its members become members, at the classic generation as their epoch
-Downgrade  the last member that speaks the consumer protocol goes: the group becomes classic again, with the group epoch
-           as its generation and the targets as assignments
+Upgrade    a KIP-848 consumer joins a classic group: the classic members become members of a consumer group, with the
+           classic generation as their epoch
+Downgrade  the last member that speaks the consumer protocol leaves: the group becomes classic again, with the group
+           epoch as its generation and the targets as assignments
 Policy     group.consumer.migration.policy allows either, both or none; groups without members convert in any case
 Reference  convertToConsumerGroup, convertToClassicGroup, validateOnlineUpgrade in Apache Kafka
 Start at   open_group, downgrade
@@ -125,7 +126,7 @@ def open_group(turn: Turn, group_id: str, *, joins: bool) -> Opened:
 
 
 def upgraded(turn: Turn, group_id: str) -> list[GroupRecord]:
-    """Who waits is told to join again before anything can go wrong, and that is not taken back."""
+    """Upgrade a group. Waiting members are told to join again before anything can go wrong, which is not taken back."""
     image = turn.shard.classic.image_of(group_id)
     check_upgrade(turn.config, image)
     turn.from_classic(turn.shard.classic.answer_parked(group_id, Error.REBALANCE_IN_PROGRESS, turn.now_ms))
@@ -155,7 +156,7 @@ def check_upgrade(config: CoordinatorConfig, image: ClassicGroupImage) -> None:
 
 
 def upgraded_member(turn: Turn, image: ClassicGroupImage, member: ClassicMemberImage) -> ConsumerMember:
-    """It stands where the classic group left it; an assignment that was never given is empty."""
+    """Convert a member as the classic group left it; an assignment that was never given is empty."""
     data = next(protocol.metadata for protocol in member.protocols if protocol.name == image.protocol_name)
     partitions: list[TopicPartition] = []
     if member.assignment:
@@ -210,7 +211,7 @@ def conversion_records(turn: Turn, image: ClassicGroupImage, members: list[Consu
 
 
 def may_downgrade_without(config: CoordinatorConfig, group: ConsumerGroup, leaving: Sequence[ConsumerMember]) -> bool:
-    """Whether somebody is left, and everybody who is speaks the classic protocol."""
+    """Tell whether members are left, and all of them speak the classic protocol."""
     left = len(group.members) - len(leaving)
     classic_left = group.classic_members - sum(member.metadata.classic is not None for member in leaving)
     return 0 < left == classic_left and may_be_classic(config, left)
@@ -258,7 +259,7 @@ def with_id(record: GroupRecord, replaced: str | None, joining: ConsumerMember |
 def downgraded(
     turn: Turn, group: ConsumerGroup, members: Sequence[ConsumerMember], former: dict[str, str]
 ) -> ClassicGroupImage:
-    """`former`: new member ids that stand for others."""
+    """Describe the group after a downgrade; `former` maps new member ids to those that they replace."""
     return ClassicGroupImage(
         group_id=group.group_id,
         generation_id=group.group_epoch,

@@ -1,10 +1,10 @@
-"""Classic members inside a consumer group: their JoinGroup, SyncGroup, Heartbeat and LeaveGroup, translated.
+"""Serve classic members inside a consumer group: translate their JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
 
-JoinGroup  is their only heartbeat that moves anything: it carries subscription and owned partitions in its bytes, and
-           each phase (give up, then receive) costs one JoinGroup and one SyncGroup
-Generation is the member's epoch; it may be behind the group's, and nobody leads
-Woken      by an answer REBALANCE_IN_PROGRESS when they are behind the assignment epoch, have partitions to give up, or
-           what they wait for is free; then they have the rebalance timeout to join
+JoinGroup  is their only heartbeat that moves anything: it carries subscription and owned partitions in its bytes.
+           Each phase (give up, then receive) costs one JoinGroup and one SyncGroup
+Generation is the member's epoch; it may be behind the group's, and no member leads
+Woken      by an answer REBALANCE_IN_PROGRESS when a member is behind the assignment epoch, has partitions to give up,
+           or waits for free partitions. The member then has the rebalance timeout to join
 Reference  classicGroupJoinToConsumerGroup, classicGroupSyncToConsumerGroup, classicGroupHeartbeatToConsumerGroup
 Start at   join_group
 """
@@ -151,7 +151,9 @@ def refuse_full(turn: Turn, group: ConsumerGroup, member_id: str) -> None:
 
 
 def supports(group: ConsumerGroup, request: v1.JoinGroupRequest) -> bool:
-    """A name that all classic members share; a rejoining member still counts with its old list."""
+    """Tell whether all classic members share a name with the request; a rejoining member still counts with its old
+    list.
+    """
     if request.protocol_type != PROTOCOL_TYPE:
         return False
     return any(group.classic_protocols[protocol.name] == group.classic_members for protocol in request.protocols)
@@ -205,7 +207,9 @@ def owned_by_name(turn: Turn, current: CurrentAssignment, owned: Mapping[str, Se
 
 
 def replaces_last_consumer(turn: Turn, group: ConsumerGroup, instance_id: str | None) -> bool:
-    """Also true of a static member that changes to the classic protocol under its own id."""
+    """Tell whether the join replaces the last consumer; a static member may change to the classic protocol under its
+    own id.
+    """
     holder = group.static.get(instance_id) if instance_id is not None else None
     if holder is None or group.members[holder].metadata.classic is not None:
         return False
@@ -286,7 +290,7 @@ def should_join(turn: Turn, group: ConsumerGroup, member: ConsumerMember) -> boo
 
 
 def wake(turn: Turn, group: ConsumerGroup, member: ConsumerMember) -> None:
-    """From the first time that it is told, it has the rebalance timeout to join."""
+    """Tell a member to join; it has the rebalance timeout from the first time that it is told."""
     key = (group.group_id, member.member_id)
     if key not in turn.shard.join_timers:
         turn.shard.join_timers.add(key)
@@ -294,7 +298,7 @@ def wake(turn: Turn, group: ConsumerGroup, member: ConsumerMember) -> None:
 
 
 def leave_group(turn: Turn, group: ConsumerGroup, request: v1.LeaveGroupRequest) -> None:
-    """Any member, whichever protocol it speaks; one bump for all of them."""
+    """Remove members, whichever protocol they speak, with one bump for all of them."""
     entries = request.members
     if request.version < MANY_LEAVE_SINCE:
         entries = (v1.MemberIdentity(member_id=request.member_id),)
@@ -345,7 +349,7 @@ def leave_response(
 
 
 def join_empty_group(turn: Turn, group: ConsumerGroup, request: v1.JoinGroupRequest) -> None:
-    """Nobody is in it, so it becomes a classic group under any policy: tombstones, then the classic side's own way."""
+    """Turn an empty group into a classic group under any policy: tombstones, then the classic side's own way."""
     if request.member_id:
         if turn.config.forgets_empty_groups:
             turn.shard.forgotten.add(group.group_id)

@@ -1,11 +1,11 @@
-"""A consumer group: what the log says about it, and the indices that keep every message cheap.
+"""Hold a consumer group: what the log says about it, and the indices that keep every message cheap.
 
 Given      values from records.apply, the one place where a group changes; it decides nothing by itself
-Invariant  partition_epochs is {p: epoch of m} for every p that a member m holds or is giving up, and nobody else does;
-           stable_at, names, regexes, assignors and the classic counters count over members; static names each
-           instance id's one holder
-Cost       what a heartbeat touches is the size of its member's share, whatever the size of the group; where it changes
-           who is in it or what they want, one sum over the counts of the group's topics as well
+Invariant  partition_epochs is {p: epoch of m} for every p that a member m holds or is giving up; no other member holds
+           p. stable_at, names, regexes, assignors and the classic counters count over members. static maps each
+           instance id to its one holder
+Cost       what a heartbeat touches is the size of its member's share, whatever the size of the group. A heartbeat that
+           changes membership or a subscription also sums over the counts of the group's topics
 Reference  ConsumerGroup and ModernGroup in Apache Kafka
 """
 
@@ -39,7 +39,7 @@ Key = TypeVar("Key", str, int)
 
 @dataclass(slots=True)
 class RefreshDeadline:
-    """When the group's topics are looked at again, and the group epoch at which that was settled."""
+    """Hold when the group's topics are looked at again, and the group epoch at which that was settled."""
 
     at_ms: int = 0
     group_epoch: int = 0
@@ -229,7 +229,7 @@ class ConsumerGroup:
 
 
 def tally(counter: Counter[Key], keys: Iterable[Key], by: int) -> None:
-    """Keys that nobody counts any more disappear, because who iterates takes a key for a subscriber."""
+    """Add to a counter, and remove keys that count no member: code that iterates takes each key for a subscription."""
     for key in keys:
         count = counter.get(key, 0) + by
         if count:

@@ -1,4 +1,4 @@
-"""The order in which a broker walks the members of a group: that of Kafka's TimelineHashMap, key by key.
+"""Order the members of a group as a broker walks them: as Kafka's TimelineHashMap does, key by key.
 
 Order     slots ascending, inside a slot the last one first. A slot is the top bits of the hash times a constant; the
           table doubles when it would hold more than one and a third keys per slot, walking old slots first to last. A

@@ -1,7 +1,7 @@
-"""Committed offsets by group: where they are kept and which records stand for them.
+"""Hold committed offsets by group, and define which records stand for them.
 
-One log has one kind of offset record, whichever protocol a group speaks. Alone, this package uses its own two; next to
-a classic coordinator it is handed that one's records and shares its offsets, so that they outlive a conversion.
+One log has one kind of offset record, whichever protocol a group speaks. Alone, this package uses its own two records.
+Next to a classic coordinator it shares that coordinator's records and offsets, so that they outlive a conversion.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class OffsetStore:
             offsets[commit.topic, commit.partition] = commit
 
     def apply(self, record: Any) -> None:
-        """Once it is durable."""
+        """Apply a record once it is durable."""
         offsets = self.all()
         if hasattr(record, "offset"):
             offsets.setdefault(record.group, {})[record.topic, record.partition] = record

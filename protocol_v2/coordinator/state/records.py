@@ -1,8 +1,8 @@
-"""What a coordinator appends for consumer groups, and how a group comes back from it.
+"""Define what a coordinator appends for consumer groups, and rebuild a group from those records.
 
 Record     a key and a value, or None for a tombstone; the names are Kafka's
 apply      the one place where a group changes; `replay` is that loop
-stored     what is stored under a record's key now, as a record: applying it later takes the first one back
+stored     what is stored under a record's key now, as a record; applying it later takes the new record back
 Invariant  replay(records) gives the group that wrote them, also after the log has been compacted
 Reference  GroupCoordinatorRecordHelpers, GroupMetadataManager.replay in Apache Kafka
 Start at   apply
@@ -49,7 +49,7 @@ class ConsumerGroupMetadata:
 
 @light(kw_only=True)
 class ConsumerGroupPartitionMetadata:
-    """Before Kafka 4.1 a group's topics were stored here; now it is only ever deleted."""
+    """Delete a record in which Kafka before 4.1 stored a group's topics. It is never written any more."""
 
     group_id: str
     value: None = None
@@ -112,7 +112,7 @@ GROUP_RECORDS = (
 
 
 def replay(records: Iterable[GroupRecord]) -> Groups:
-    """What a coordinator that takes over knows."""
+    """Return what a coordinator that takes over knows."""
     groups: Groups = {}
     for record in records:
         apply(groups, record, loading=True)
@@ -154,7 +154,7 @@ def apply_to(group: ConsumerGroup, record: GroupRecord) -> None:
 
 
 def stored(groups: Groups, record: GroupRecord) -> GroupRecord:
-    """What the record is about to replace."""
+    """Return what the record is about to replace."""
     group = groups.get(record.group_id)
     group_id = record.group_id
     match record:

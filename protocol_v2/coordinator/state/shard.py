@@ -1,10 +1,10 @@
-"""A coordinator's memory, and Turn: the work that one event causes.
+"""Hold a coordinator's memory, and define Turn: the work that one event causes.
 
 Decide     a rule reads the shard and lists records; Turn.commit applies them and appends them. Nothing else changes a
            group, so what the log holds is what a failed-over coordinator will know
-Durable    the answer leaves once the records are durable. If the log refuses them, they are taken back by applying what
-           they replaced, in reverse, and everything appended after them goes the same way. Timers do not come back.
-           A time-out is no refusal: the records may become durable yet, so they stay
+Durable    the answer leaves once the records are durable. If the log refuses them, the turn applies what they replaced,
+           in reverse, and takes back everything that was appended after them. Timers do not come back.
+           A time-out is no refusal: the records may still become durable, so they stay
 Start at   Turn.commit
 """
 
@@ -51,7 +51,7 @@ Done: TypeAlias = "Callable[[Turn, Error], None]"
 
 
 def ignore(turn: Turn, error: Error) -> None:
-    """For work that nobody waits for."""
+    """Ignore the end of work that no request waits for."""
 
 
 @dataclass(slots=True)
@@ -91,7 +91,9 @@ class Shard:
     """Appends that went with an earlier one; what the log says about them is of no interest."""
 
     def in_memory(self, group_id: str) -> ConsumerGroup | None:
-        """As requests that write see it; views read what is committed, and still show a group that was forgotten."""
+        """Return the group as writing requests see it. Views read what is committed, and still show a forgotten
+        group.
+        """
         group = self.groups.get(group_id)
         is_forgotten = group is not None and not group.members and group_id in self.forgotten
         return None if is_forgotten else group
@@ -166,7 +168,7 @@ class Turn:
         return append_id
 
     def from_classic(self, effects: Iterable[Effect]) -> None:
-        """What the classic side wants done, under append numbers of ours."""
+        """Pass on the classic side's effects, under append numbers of this coordinator."""
         for effect in effects:
             if isinstance(effect, Append):
                 append_id = self.new_append_id()
@@ -179,7 +181,7 @@ class Turn:
                 self.effects.append(effect)
 
     def take_back(self, group_id: str, replaced: list[GroupRecord] | None) -> None:
-        """None: the group did not exist before, and so never did."""
+        """Take records back; `replaced` is None where the group did not exist before, and then it is removed."""
         groups = self.shard.groups
         before = groups[group_id].state if group_id in groups else GroupState.DEAD
         if replaced is None:
@@ -201,7 +203,7 @@ class Turn:
             self.shard.pending[next(reversed(self.shard.pending))].waiting.append(done)
 
     def settle(self, append_id: int, error: Error) -> None:
-        """What the log says about an append."""
+        """Act on what the log says about an append."""
         if append_id in self.shard.failed:
             self.shard.failed.discard(append_id)
         elif error not in (Error.NONE, Error.REQUEST_TIMED_OUT):
@@ -216,7 +218,9 @@ class Turn:
         self.from_classic(self.shard.classic.on_append(own, self.now_ms, error))
 
     def fail_from(self, append_id: int, error: Error) -> None:
-        """What was built upon it goes with it, the last first: groups may have changed their protocol meanwhile."""
+        """Fail an append and all later ones, the last first, because groups may have changed their protocol
+        meanwhile.
+        """
         lost = [n for n in sorted({*self.shard.pending, *self.shard.classic_appends}) if n >= append_id]
         appends = {n: self.shard.pending.pop(n) for n in lost if n in self.shard.pending}
         self.shard.failed.update(lost[1:])

@@ -1,10 +1,11 @@
-"""The states of a consumer group and of its members, each as a table.
+"""List the states of a consumer group and of its members, each as a table.
 
 Group     its state is not stored: it follows from members, epochs and how many members have arrived (group_state).
           MOVES lists what each event can make of each state, and the random runs of the tests hold every move to it
-Member    ACTIONS says which step a heartbeat takes (reconciliation.py has the steps), NEXT what that step leads to
+Member    ACTIONS says which step a heartbeat takes (../assignment/reconciliation.py has the steps), NEXT what that step
+          leads to
 Reference ConsumerGroup.maybeUpdateGroupState, CurrentAssignmentBuilder in Apache Kafka
-Start at  group_state, ACTIONS and NEXT; tools/state_diagrams.py prints STATES.md from them
+Start at  group_state, ACTIONS and NEXT; tools/state_diagrams.py prints ../STATES.md from them
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def group_state(*, members: int, reconciled: int, group_epoch: int, assignment_e
 
 
 class Event(Enum):
-    """What moves a group; the value is what a trace says."""
+    """Name what moves a group; the value is what a trace says."""
 
     HEARTBEAT = "heartbeat"
     MEMBER_LEFT = "member left"
@@ -94,7 +95,7 @@ class MemberState(IntEnum):
 
 
 class Situation(Enum):
-    """What a heartbeat finds, as far as its member's state asks for it."""
+    """Name what a heartbeat finds, as far as its member's state asks for it."""
 
     BEHIND = "behind the assignment epoch"
     SUBSCRIPTION_CHANGED = "subscription changed"
@@ -128,7 +129,7 @@ ACTIONS: dict[tuple[MemberState, Situation], Action] = {
 
 
 class Finding(NamedTuple):
-    """What the step towards the target finds."""
+    """Hold what the step towards the target finds."""
 
     still_owns_revoked: bool
     free: bool

@@ -1,8 +1,8 @@
-"""What is stored about a member, as values: exactly what the records of the log hold.
+"""Define what is stored about a member, as values: exactly what the records of the log hold.
 
-MemberMetadata     who it is and what it wants
+MemberMetadata     the member's identity, subscription and settings
 CurrentAssignment  its epochs and state, what it has been given and what it is giving up
-Target             what it is meant to have
+Target             the partitions that the last target assignment gives it
 ResolvedRegex      the topics that a regular expression matched when it was last looked at
 """
 
@@ -26,7 +26,7 @@ NOTHING: Held = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicMetadata:
-    """What a member that speaks the classic protocol said in its JoinGroup."""
+    """Hold what a member that speaks the classic protocol said in its JoinGroup."""
 
     session_timeout_ms: int
     protocols: tuple[Protocol, ...]
@@ -76,7 +76,7 @@ class ConsumerMember:
 
 
 class Target:
-    """A member's target: a share of an assignor's answer, kept in its numbers, or partitions from elsewhere.
+    """Hold a member's target: a share of an assignor's answer, kept in its numbers, or other partitions.
 
     A share is turned into partitions when its member next heartbeats, so that a target for 10,000 members costs what
     the assignor costs.

@@ -1,7 +1,7 @@
-"""Assignors from elsewhere, tested as they are: each adapter looks like a custom assignor from outside.
+"""Test assignors of other clients and languages as they are: each adapter looks like a custom assignor from outside.
 
 kafka-python, aiokafka   python_clients.py
-java                     java.py, through JPype
+java                     java_classes.py, through JPype
 command                  command.py, JSON on standard input and output
 """
 

@@ -1,6 +1,7 @@
-"""An assignor in any language: a command that reads {"group": ...} and writes {"assignment": ...}, as `assign` does.
+"""Ask an assignor in any language: a command that reads {"group": ...} and writes {"assignment": ...}, as `assign`
+does.
 
-The command is started anew for each question, so it costs what starting it costs; ask for fewer examples.
+The command is started anew for each question, so each question costs a start. Ask for fewer examples.
 """
 
 from __future__ import annotations

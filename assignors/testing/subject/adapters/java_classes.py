@@ -1,4 +1,4 @@
-"""Java's ConsumerPartitionAssignor classes from jars on disk, in this process, through JPype.
+"""Call Java's ConsumerPartitionAssignor classes from jars on disk, in this process, through JPype.
 
 Given      `CLASSPATH:CLASS`: jars and folders separated as Java separates them, then the class. Kafka's clients and
            slf4j-api have to be among the jars, unless the assignor's own jar holds them
@@ -41,7 +41,7 @@ class JavaAssignor:
 
     @property
     def supported_protocols(self) -> tuple[str, ...]:
-        """By its name: asking the class would start a JVM in a process that is going to be forked."""
+        """Decide by the class's name: asking the class would start a JVM in a process that is going to be forked."""
         return ("cooperative", "eager") if self.cooperative else ("eager",)
 
     def fresh(self) -> JavaAssignor:

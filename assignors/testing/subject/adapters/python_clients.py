@@ -1,9 +1,9 @@
-"""Assignors written for kafka-python or aiokafka, called as those clients call them.
+"""Call assignors written for kafka-python or aiokafka as those clients call them.
 
 Given      `package.module:Class`, a subclass of the client's AbstractPartitionAssignor
 Claims     travel as the client itself sends them: kafka-python's members are told their last assignment and write their
            own subscriptions, which are encoded and decoded; aiokafka's user data has the layout of Kafka's sticky
-Nobody     a client assigns because a member, the leader, asks it to: a group without members is not handed on
+Empty      a client assigns because a member, the leader, asks it to: a group without members is not handed on
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rebalance_lab.assignors.strategies import load_custom
 
 
 class FakeCluster:
-    """As much of a client's cluster metadata as an assignor asks for."""
+    """Answer as much of a client's cluster metadata as an assignor asks for."""
 
     def __init__(self, group: Group) -> None:
         self._partitions = {name: set(range(topic.partitions)) for name, topic in group.topics.items()}
@@ -80,7 +80,7 @@ class KafkaPythonAssignor(_ClientAssignor):
 
 
 class AiokafkaAssignor(_ClientAssignor):
-    """aiokafka's assignors are class methods that see neither instance ids nor owned partitions."""
+    """Call aiokafka's assignors, which are class methods that see neither instance ids nor owned partitions."""
 
     package = "aiokafka"
 
@@ -100,7 +100,7 @@ class AiokafkaAssignor(_ClientAssignor):
 
 
 def shares_of(theirs: Any) -> dict[str, list[int]]:
-    """Either a list of (topic, partitions), or of objects with those two. A topic that is listed twice stays two."""
+    """Read a list of (topic, partitions), or of objects with those two. A topic that is listed twice stays two."""
     listed = theirs.assigned_partitions if hasattr(theirs, "assigned_partitions") else theirs.assignment
     shares: dict[str, list[int]] = {}
     for one in listed:

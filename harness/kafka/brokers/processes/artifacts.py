@@ -1,4 +1,4 @@
-"""Apache Kafka's own jars, fetched once per version by Maven into the user's cache folder.
+"""Fetch Apache Kafka's own jars, once per version, by Maven into the user's cache folder.
 
 Given      a Kafka version
 Returns    the jars a broker runs from; kafka-clients and kafka-group-coordinator, with Java's assignors, are among them
@@ -31,7 +31,7 @@ POM = Path(__file__).with_name("pom.xml")
 
 
 def kafka_jars(version: str | None = None) -> list[Path]:
-    """All jars of a broker, sorted by name; downloaded on the first call for this version."""
+    """Return all jars of a broker, sorted by name; they are downloaded on the first call for this version."""
     return sorted(jar_folder(version).glob("*.jar"))
 
 
@@ -46,7 +46,7 @@ def jar_folder(version: str | None = None) -> Path:
 
 
 def cached_folder(version: str) -> Path:
-    """Where this version's jars are, or would be."""
+    """Return where this version's jars are, or would be."""
     return cache_home() / "kafka" / version
 
 

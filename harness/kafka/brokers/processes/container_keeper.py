@@ -2,7 +2,7 @@
 
 The `testcontainers` provider starts this module as a process of its own, with the id of the run as argument. Its
 standard input is a pipe that only the owner holds. The pipe ends when the owner closes its cluster, or when the kernel
-closes it after a kill -9. Either way this cleans up.
+closes it after a kill -9. In both cases this process cleans up.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The Java runtime of this machine: where it is, and whether Kafka's brokers can run on it."""
+"""Find the Java runtime of this machine, and check that Kafka's brokers can run on it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A Docker engine of our own, where none answers: for tests on a machine that has dockerd but runs none (root, Linux).
+"""Start a Docker engine where none answers: for tests on a machine that has dockerd but runs none (root, Linux).
 
 Given      dockerd (Debian: docker.io), unshare and root
 Returns    an engine under a short temp folder, reached by DOCKER_HOST, with no bridge, iptables rule or forwarding
 Invariant  dockerd is the first process of its own process namespace and mounts in its own mount namespace: when it
-           ends, or its owner is killed (processes.py), the kernel takes every container and mount with it
+           ends, or its owner is killed (owned_process.py), the kernel takes every container and mount with it
 Start at   local_engine; as a module (`python -m ...local_engine -- COMMAND`) it runs COMMAND with such an engine
 
 The network namespace stays the host's, so what uses the engine may run outside. Ports reach containers through the
@@ -36,7 +36,7 @@ ASK_AGAIN_S = 0.1
 
 
 def missing() -> str | None:
-    """Why no engine of our own can be started here, or None."""
+    """Return why no engine of our own can be started here, or None."""
     if sys.platform != "linux" or os.geteuid() != 0:
         return "an engine of our own needs root on Linux"
     for tool in ("dockerd", "unshare"):
@@ -120,7 +120,9 @@ def _remove_networks() -> None:
 
 
 def _stop(process: KeptProcess) -> None:
-    """In good order, so that nobody writes to the folder while it is removed; unshare's only child is dockerd."""
+    """Stop in good order, so that no process writes to the folder while it is removed; unshare's only child is
+    dockerd.
+    """
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     for child in children:
         os.kill(int(child), signal.SIGTERM)

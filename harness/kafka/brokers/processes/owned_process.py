@@ -1,4 +1,4 @@
-"""OS processes, and the folder they write to, that never outlive the Python process that asked for them.
+"""Run OS processes, and keep the folder they write to, so that neither outlives the Python process that owns them.
 
 Given      a command and a run folder
 Returns    a KeptProcess to signal and to wait for
@@ -34,7 +34,7 @@ KEEPER = Path(__file__).with_name("keeper.py")
 
 
 class RunFolder:
-    """A temp folder named after its owner's process id and locked by it.
+    """Keep a temp folder that is named after its owner's process id and locked by its owner.
 
     The lock, not the process id, tells a sweeper whether the owner lives: two process namespaces may share a /tmp.
     """
@@ -63,7 +63,7 @@ def sweep() -> None:
 
 
 class KeptProcess:
-    """One command under its keeper."""
+    """Run one command under its keeper."""
 
     def __init__(self, command: Sequence[str], *, folder: Path, log: Path) -> None:
         self.log = log
@@ -114,7 +114,7 @@ class KeptProcess:
         self.signal(signal.SIGCONT)
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether it has ended within this time."""
+        """Wait, and tell whether the process has ended within this time."""
         try:
             self._keeper.wait(timeout_s)
         except subprocess.TimeoutExpired:

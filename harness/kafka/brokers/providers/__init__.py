@@ -1,1 +1,1 @@
-"""Provide a cluster, a module a way to have one; providers/auto.py takes the first that can serve."""
+"""Provide a cluster in one module for each way; providers/auto.py takes the first that can serve."""

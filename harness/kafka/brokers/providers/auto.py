@@ -1,4 +1,4 @@
-"""The `auto` provider: the first that can serve, and a sentence that says which it took and why not the others.
+"""Choose a provider: `auto` takes the first that can serve, and says why it passed over the others.
 
 The order is from the most real to the least demanding: the address you configured, the official image, Kafka's own
 artifacts as processes, and librdkafka's mock cluster, which is always there.

@@ -1,9 +1,9 @@
-"""The `testcontainers` provider: the official apache/kafka image on any engine that the Docker API reaches.
+"""Start the official apache/kafka image on any engine that the Docker API reaches: the `testcontainers` provider.
 
-Given      an engine (DOCKER_HOST is honoured) that has the image or can pull it (versions.py names it)
+Given      an engine (DOCKER_HOST is honoured) that has the image or can pull it (../versions.py names it)
 Returns    a KRaft cluster of combined nodes on a network of its own, each advertised at a port of the host
 Invariant  containers and network carry a label with the run's id; they go with the cluster, and should its owner be
-           killed, container_keeper.py removes what carries that label (so no reaper image need be pulled)
+           killed, ../processes/container_keeper.py removes what carries that label (so no reaper image is pulled)
 Start at   start; a node is KafkaNode, faults are the engine's own: stop, kill, pause
 
 Any KAFKA_* variable makes the image forget its default configuration, so everything is set.
@@ -40,7 +40,9 @@ ENGINE_ANSWERS_WITHIN_S = 60
 
 
 def available(kafka_version: str | None = None, image: str | None = None) -> str | None:
-    """Why no container can be started, or None; asks the engine and, for an image it has not got, the registry."""
+    """Return why no container can be started, or None; ask the engine and, for an image it has not got, the
+    registry.
+    """
     try:
         tag = image_tag(kafka_version, image)
         client = connect()
@@ -223,7 +225,9 @@ def bridge_name(run_id: str) -> str:
 
 
 def _reachable_host(client: Any) -> str:
-    """Where the engine's ports appear: this machine by its IPv4 address (`localhost` may get IPv6's other port)."""
+    """Return where the engine's ports appear: this machine by its IPv4 address (`localhost` may get IPv6's other
+    port).
+    """
     # Asked for here as well, since testcontainers looks at it only once, when it is first imported.
     host = os.environ.get("TESTCONTAINERS_HOST_OVERRIDE") or str(client.host())
     return HOST if host in ("localhost", "127.0.0.1", "::1") else host

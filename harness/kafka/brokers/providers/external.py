@@ -1,6 +1,6 @@
-"""The `external` provider: a cluster that somebody else runs, by its bootstrap address.
+"""Connect to a cluster that the user runs, by its bootstrap address: the `external` provider.
 
-It is only ever a client: nothing is started, configured or broken there.
+The provider is only a client: it starts, configures and breaks nothing there.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ExternalCluster(Cluster):
         wait_for_nodes(self._addresses, timeout_s, alive=lambda: None, in_sync=True)
 
     def close(self) -> None:
-        """Nothing of it is ours."""
+        """Do nothing: no part of this cluster is ours."""
 
 
 def _first_answer(bootstrap: str) -> dict[int, str]:

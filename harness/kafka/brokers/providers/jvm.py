@@ -1,9 +1,10 @@
-"""The `jvm` provider: Apache Kafka's own artifacts, run as processes of this machine.
+"""Run Apache Kafka's own artifacts as processes of this machine: the `jvm` provider.
 
-Given      Java 17+, and Maven for the first run of a Kafka version (artifacts.py)
+Given      Java 17+, and Maven for the first run of a Kafka version (../processes/artifacts.py)
 Returns    a KRaft cluster of combined nodes (broker and controller in one) on 127.0.0.1
-Invariant  processes and run folder go with the cluster, or with the Python process that owns it (processes.py)
-Start at   start; faults are signals, and what they mean for a cluster is in faults.py
+Invariant  processes and run folder go with the cluster, or with the Python process that owns it
+           (../processes/owned_process.py)
+Start at   start; faults are signals, and what they mean for a cluster is in ../faults.py
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ appender.out.layout.pattern = %d{ISO8601} %p %m (%c{1})%n
 
 
 def available(kafka_version: str | None = None) -> str | None:
-    """Why this machine cannot serve, or None; looks only, fetches nothing."""
+    """Return why this machine cannot serve, or None; look only, fetch nothing."""
     try:
         find_java()
         version = resolve_version(kafka_version)
@@ -172,7 +173,7 @@ class JvmCluster(NodesCluster):
 
 
 def _kafka_uuid() -> str:
-    """Kafka's form of a random id; its tools take a leading dash for an option."""
+    """Make a random id in Kafka's form; its tools take a leading dash for an option."""
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return text

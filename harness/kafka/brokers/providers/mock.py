@@ -1,4 +1,4 @@
-"""The `mock` provider: librdkafka's in-process cluster, real protocol without a server.
+"""Start librdkafka's in-process cluster, the real protocol without a server: the `mock` provider.
 
 It is the embedded default: confluent-kafka alone is enough, and it is there at once. The cluster lives inside one
 librdkafka client handle; other clients, also of other processes, reach it by its bootstrap address.
@@ -33,7 +33,9 @@ def available() -> str | None:
 
 
 def cannot(*, config: BrokerConfig | None, kafka_version: str | None, port: int | None) -> str | None:
-    """Why it cannot do what is asked, or None: a setting without effect is refused rather than dropped in silence."""
+    """Return why it cannot do what is asked, or None: a setting without effect is refused rather than dropped in
+    silence.
+    """
     given = {"broker settings": config, "Kafka version": kafka_version, "port": port}
     return next((f"it takes no {what}" for what, value in given.items() if value is not None), None)
 

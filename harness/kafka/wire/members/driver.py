@@ -1,4 +1,4 @@
-"""A member machine on a real cluster: it is told what the network, the clock and the application say, and obeyed.
+"""Drive a member machine on a real cluster: the driver tells it of network, clock and application, and obeys it.
 
 Given      a machine of protocol_v1 or protocol_v2, a Cluster, and an Application
 Returns    nothing; the machine joins, rebalances, commits and leaves, and the application is called as Java's would be
@@ -57,7 +57,7 @@ RETRY_S = 0.3
 
 
 class Machine(Protocol):
-    """What the members of both protocols have."""
+    """Describe what the members of both protocols have."""
 
     @property
     def owned(self) -> frozenset[TopicPartition]: ...
@@ -85,7 +85,7 @@ class WireMember:
         self.ended: asyncio.Future[None] = self.loop.create_future()
 
     async def run(self) -> None:
-        """Until it is closed, or has raised: then so does this."""
+        """Run until the member is closed, or has raised; raise that error."""
         self.tell(MetadataChanged(self.topics()))
         self.tell(Poll())
         self.start(self.keep_metadata_fresh())
@@ -102,7 +102,7 @@ class WireMember:
             self.tell(Close(positions=dict(self.positions), timeout_ms=5_000))
 
     async def stop(self) -> None:
-        """Without a word to anybody: what is left of a process that was killed."""
+        """Stop without a request: that is what is left of a process that was killed."""
         for timer in self.timers.values():
             timer.cancel()
         for task in self.tasks:
@@ -267,7 +267,7 @@ class WireMember:
         self.tell(CallbackDone())
 
     async def begin(self, offsets: Offsets) -> None:
-        """Where nothing is committed, from the beginning (auto.offset.reset=earliest)."""
+        """Begin where offsets are committed, or from the beginning (auto.offset.reset=earliest)."""
         unknown = [partition for partition, offset in offsets.items() if offset < 0]
         starts = {**offsets, **await self.earliest(unknown)}
         self.positions |= {partition: offset for partition, offset in starts.items() if partition in self.machine.owned}
@@ -306,7 +306,7 @@ class WireMember:
                 self.process(wanted, found)
 
     def process(self, asked: Mapping[TopicPartition, int], found: Sequence[Records]) -> None:
-        """Only what is still this member's to read: a rebalance may have come in between."""
+        """Process only records that are still this member's to read: a rebalance may have come in between."""
         fetchable = self.machine.fetchable
         mine = [
             each

@@ -1,4 +1,4 @@
-"""Records from their leaders: just enough of ListOffsets and Fetch for our members to consume.
+"""Fetch records from their leaders, with just enough of ListOffsets and Fetch for our members to consume.
 
 Given      partitions with the offsets to read from
 Returns    what was read, by partition, with the offset that comes next; None where a leader is gone or has moved
@@ -67,7 +67,7 @@ async def fetch(cluster: Cluster, wanted: Mapping[TopicPartition, int]) -> list[
 
 
 async def earliest_offsets(cluster: Cluster, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-    """Those that could be had now."""
+    """Return those offsets that could be had now."""
     found: dict[TopicPartition, int] = {}
     for node, asked in (led_by(cluster, partitions) or {}).items():
         answer = await ask(cluster, node, list_offsets_request(asked))
@@ -144,7 +144,7 @@ def list_offsets_request(partitions: Sequence[TopicPartition]) -> Any:
 
 
 def decoded(data: bytes, from_offset: int) -> tuple[list[bytes | None], int]:
-    """The values from that offset on, and the offset that comes next. A broker may cut the last batch off."""
+    """Return the values from that offset on, and the offset that comes next. A broker may cut the last batch off."""
     values: list[bytes | None] = []
     at, next_offset = 0, from_offset
     while at + HEADER_BYTES <= len(data):

@@ -1,7 +1,7 @@
-"""Our members in a real group: any assignor of ours or of a user's, beside whatever clients are there already.
+"""Run our members in a real group: any assignor of ours or of a user's, beside the clients that are there already.
 
 Given      a strategy, a group, topics, how many members, a bootstrap address
-Returns    when it is told to stop, after every member has left; Change values as assignments change meanwhile
+Returns    after it is told to stop and every member has left; Change values as assignments change meanwhile
 Start at   run_members
 """
 
@@ -44,7 +44,7 @@ class GroupPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a member was told by a callback, and what it owns since."""
+    """Report what a callback told a member, and what the member owns since."""
 
     member: str
     callback: str
@@ -53,7 +53,7 @@ class Change:
 
 
 class Consumer:
-    """One member with its application: it counts what it reads, and tells of what it is given."""
+    """Run one member with its application, which counts what it reads and reports what it is given."""
 
     def __init__(self, plan: GroupPlan, name: str, cluster: Cluster, tell: Callable[[Change], None]) -> None:
         self.name, self.tell = name, tell
@@ -76,7 +76,7 @@ class Consumer:
 
 
 async def run_members(plan: GroupPlan, tell: Callable[[Change], None], stop: asyncio.Event) -> list[Consumer]:
-    """Until `stop` is set, or a member fails: then the others leave, and its error is raised."""
+    """Run until `stop` is set, or a member fails: then the others leave, and its error is raised."""
     consumers = [await enter(plan, f"{plan.group}-{number}", tell) for number in range(1, plan.members + 1)]
     running = [asyncio.create_task(consumer.member.run()) for consumer in consumers]
     stopped = asyncio.create_task(stop.wait())
@@ -121,7 +121,7 @@ def machine_of(plan: GroupPlan, name: str) -> Machine:
 
 
 def new_member_id() -> str:
-    """As Java's consumer makes it (KIP-1082)."""
+    """Make a member id as Java's consumer does (KIP-1082)."""
     return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
 

@@ -1,4 +1,4 @@
-"""What a broker and our coordinator answered to the same requests, field by field.
+"""Compare what a broker and our coordinator answered to the same requests, field by field.
 
 Given      a recording and its replay
 Returns    a Difference for every field that is not equal, with the path; those that are explained carry a name
@@ -40,7 +40,7 @@ class Difference:
 
 
 def differences(recording: Recording, replayed: Replay) -> tuple[list[Difference], int]:
-    """And how many answers were compared."""
+    """Return the differences, and how many answers were compared."""
     ours, sure_until_ms = answers_of(replayed.transcript), replayed.sure_until_ms
     patience_ms = LATENESS_MS + 2 * recording.stall_ms
     found, compared = [], 0
@@ -82,7 +82,7 @@ def in_order(value: Any, path: str) -> Any:
 
 
 def named(item: Any) -> tuple[bool, Any]:
-    """What an entry of such a list is sorted by: a text, or a number."""
+    """Return what an entry of such a list is sorted by: a text, or a number."""
     if isinstance(item, dict):
         item = next((item[key] for key in NAMED_BY if key in item), "")
     return isinstance(item, str), item

@@ -1,4 +1,4 @@
-"""What a comparison needs of a broker before it begins: its settings, and the topics of the sequence.
+"""Prepare a broker for a comparison: read its settings, and create the topics of the sequence.
 
 Given      a bootstrap address; topics with their partitions
 Returns    the settings that a coordinator obeys, as the broker has them; topics that are missing are created
@@ -25,12 +25,12 @@ def kafka_admin() -> Any:
 
 
 def admin_of(bootstrap: str) -> Any:
-    """To be held until its futures are done: they fail when it is collected."""
+    """Return an AdminClient to hold until its futures are done: they fail when it is collected."""
     return kafka_admin().AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, "socket.timeout.ms": 5_000})
 
 
 def broker_settings(bootstrap: str, node: int) -> dict[str, Any]:
-    """Those that our coordinators know, by Kafka's names."""
+    """Return the settings that our coordinators know, by Kafka's names."""
     resource = kafka_admin().ConfigResource(kafka_admin().ResourceType.BROKER, str(node))
     admin = admin_of(bootstrap)
     future = admin.describe_configs([resource], request_timeout=TIMEOUT_S)[resource]

@@ -1,10 +1,10 @@
-"""One sequence to a broker and to our coordinator, and what differs.
+"""Send one sequence to a broker and to our coordinator, and list what differs.
 
 Given      a sequence as decoded JSON, and a Bench: a broker with its settings and topics
 Returns    an Outcome: the recording as a sequence file that `rebalance-lab play` takes, and the differences
 Busy       a machine that stands still for a while makes races: then it is done again, and if it is so every time, less
            is compared (replay.py); `compared` says how much
-Start at   Bench.compare; shrinking.py
+Start at   Bench.compare
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Recorded:
 
 
 class Bench:
-    """A broker to compare with: who coordinates, and what it is set to."""
+    """Hold a broker to compare with: the node that coordinates, and the broker's settings."""
 
     def __init__(self, cluster: Cluster, config: Mapping[str, Any], address: Address) -> None:
         self.cluster, self.config = cluster, config
@@ -104,7 +104,7 @@ class Bench:
         return Prepared(value=value, sequence=sequence, parked=parked_here(sequence))
 
     async def record(self, prepared: Prepared) -> Recorded:
-        """In real time."""
+        """Record in real time."""
         sequence = prepared.sequence
         for _ in range(ATTEMPTS):
             names = await self.fresh_names(sequence)
@@ -114,7 +114,7 @@ class Bench:
         return Recorded(value=prepared.value, sequence=sequence, recording=recording)
 
     async def fresh_names(self, sequence: SequenceFile) -> GroupNames:
-        """Groups that nobody has used yet, all of them coordinated by the node of this bench."""
+        """Find group names that are not in use, all of them coordinated by the node of this bench."""
         return GroupNames({group: await self.fresh_name(group) for group in sorted(groups_of(sequence))})
 
     async def fresh_name(self, group: str) -> str:
@@ -153,5 +153,5 @@ def recorded(
 
 
 def base64_id(topic_id: uuid.UUID) -> str:
-    """As Kafka writes it."""
+    """Write an id as Kafka does."""
     return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")

@@ -1,6 +1,6 @@
-"""Differences between Kafka 4.3.1 and our coordinator that are known, with the reason: nothing else may differ.
+"""List the known differences between Kafka 4.3.1 and our coordinator, with the reason; no other field may differ.
 
-An entry is a name, which fields it is about, and when it applies. Who adds one writes why we do not follow Kafka there.
+An entry is a name, the fields it is about, and when it applies. It must say why we do not follow Kafka there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The groups of a sequence under fresh names on the broker, so that two recordings never meet there.
+"""Give the groups of a sequence fresh names on the broker, so that two recordings never meet there.
 
 Given      a request's body, or an answer's
 Returns    the body with the broker's names in it, or with the sequence's
@@ -31,7 +31,7 @@ class GroupNames:
         return self.on_broker.get(value, value) if key in GROUP_FIELDS and isinstance(value, str) else value
 
     def inward(self, value: Any) -> Any:
-        """Wherever they stand: error messages name groups, too."""
+        """Replace names wherever they stand: error messages name groups, too."""
         if isinstance(value, dict):
             return {key: self.inward(item) for key, item in value.items()}
         if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""One sequence on a broker that somebody names: its settings are asked for, its missing topics made and removed again.
+"""Record one sequence on a broker that a user names: read its settings, create missing topics and remove them again.
 
 Given      the sequence as decoded JSON, a bootstrap address, and how long to wait for the broker
 Returns    the outcome, and the steps that could not be sent with the reason

@@ -1,9 +1,9 @@
-"""A sequence sent to a real broker in real time: every step at its moment, every answer as JSON with its time.
+"""Send a sequence to a real broker in real time: every step at its moment, every answer as JSON with its time.
 
 Given      a parsed sequence, a Cluster, and how the sequence's groups are to be called there
 Returns    a Recording: what was sent and answered when, in milliseconds since the first step
-Parked     a broker serves one request of a connection at a time; each request here has a connection that is idle, so
-           a JoinGroup that waits for others holds up nobody
+Parked     a broker serves one request of a connection at a time. Each request here takes an idle connection, so a
+           JoinGroup that waits for other members holds up no other request
 Order      a step waits until the one before it is answered, or is clearly parked: requests of two connections can
            overtake each other
 Start at   Recorder.run, take
@@ -53,7 +53,7 @@ class Recording:
 
     @property
     def stall_ms(self) -> int:
-        """The longest."""
+        """Return the longest stall."""
         return max((until_ms - from_ms for from_ms, until_ms in self.stalls), default=0)
 
     def stall_near(self, from_ms: int, until_ms: int) -> int:
@@ -100,7 +100,9 @@ class Recorder:
 
     @property
     def tail_ms(self) -> int:
-        """After the last step, as the sequence has it: a busy machine sends late, and answers are late as well."""
+        """Return the time after the last step, as the sequence has it: a busy computer sends late, and answers are late
+        as well.
+        """
         steps = self.sequence.steps
         return self.sequence.until_ms - (steps[-1].at_ms if steps else 0)
 

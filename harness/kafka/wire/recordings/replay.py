@@ -1,10 +1,10 @@
-"""A recording played to our coordinator: the same requests at the very moments at which the broker had them.
+"""Play a recording to our coordinator: the same requests at the very moments at which the broker had them.
 
 Given      the sequence and what the broker answered
 Returns    our transcript, the member ids as the broker handed them out, and from when on it is too close to call
-Margin     where a timer is due within MARGIN_MS of the time in which the broker handled a step, or more if the machine
-           was busy then, the broker may have seen the two the other way round. What is answered from then on proves
-           nothing, and is not compared
+Margin     where a timer is due within MARGIN_MS of the time in which the broker handled a step, or more if the computer
+           was busy then, the broker may have seen the two the other way round. Answers from then on prove nothing, and
+           are not compared
 Start at   replay
 """
 
@@ -44,7 +44,7 @@ def replay(sequence: SequenceFile, recording: Recording) -> Replay:
 
 
 def as_sent(sequence: SequenceFile, recording: Recording) -> list[Step]:
-    """Without the steps that could not be sent, because what they refer to was not answered."""
+    """Leave out the steps that could not be sent, because what they refer to was not answered."""
     sent, bodies = recording.sent_ms, recording.bodies
     return [
         replace(step, at_ms=sent[step.name], body=escaped(bodies[step.name]))
@@ -129,7 +129,7 @@ def matters(key: TimerKey) -> bool:
 
 
 def answers_of(transcript: Transcript) -> dict[str, tuple[int, dict[str, Any]]]:
-    """By the step's name: when, and what."""
+    """Return the time and the answer by the step's name."""
     return {
         fact.step.name: (fact.at_ms, dict(fact.body or {}))
         for fact in transcript.facts

@@ -1,8 +1,8 @@
-"""Topics and their records in memory: just enough of a log for clients to produce to and to consume from.
+"""Keep topics and their records in memory: just enough of a log for clients to produce to and to consume from.
 
 Given      record batches as producers send them
 Returns    batches with their offsets, from an offset on
-Bounded    by MAX_BYTES in all; what comes beyond is refused. Nothing is written anywhere, and nothing survives
+Bounded    by MAX_BYTES in all; records beyond that are refused. Nothing is written to disk, and nothing survives
 Start at   MemoryLog.append, read
 """
 
@@ -43,7 +43,7 @@ class MemoryLog:
             self.add_topic(name, partitions)
 
     def add_topic(self, name: str, partitions: int) -> None:
-        """Or more partitions of one that is there."""
+        """Add a topic, or more partitions of an existing one."""
         if name not in self.topics:
             self.ids.add(name, uuid.uuid4())
         text = base64.urlsafe_b64encode(self.ids.id_of(name).bytes).decode().rstrip("=")
@@ -52,7 +52,9 @@ class MemoryLog:
             self.partitions.setdefault((name, number), Partition())
 
     def append(self, partition: Partition, data: bytes) -> int:
-        """The offset of the first record. Offsets are not covered by a batch's checksum, so they are written in."""
+        """Append a batch, and return the offset of its first record. A batch's checksum does not cover offsets, so they
+        are written in.
+        """
         if self.bytes + len(data) > MAX_BYTES:
             raise LogFull
         first, at = partition.end_offset, 0

@@ -1,7 +1,7 @@
-"""What a broker answers besides group coordination, from one node's point of view and with the log in memory.
+"""Answer what a broker answers besides group coordination, as one node with the log in memory.
 
 Given      kio's requests
-Returns    plain dicts for kio's responses (entities.py), in whichever version was asked
+Returns    plain dicts for kio's responses (../entities.py), in the version of the request
 Versions   the last in which topics go by name, for Produce and Fetch; no fetch sessions, no transactions
 Start at   VERSIONS, and the methods that HANDLERS names
 """

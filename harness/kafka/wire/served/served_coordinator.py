@@ -1,4 +1,4 @@
-"""Our coordinator of both protocols with a real clock: requests in, answers when the machine gives them.
+"""Run our coordinator of both protocols with a real clock: requests go in, answers come when the machine gives them.
 
 Given      the settings of a broker, and topics
 Returns    a future for each request; one that the machine parks is answered later, or when its client has long gone

@@ -1,8 +1,8 @@
-"""Our coordinator for real clients: a broker of one node on a loopback port, whose groups are served by our machines.
+"""Serve our coordinator to real clients, as a broker of one node on a loopback port.
 
 Given      topics with their partitions, and a broker's settings
 Returns    a Server with an address to connect to; unmodified consumers and producers do not notice the difference
-Instrument it is for tests: loopback only, MAX_CONNECTIONS connections, records in memory up to a limit, nothing durable
+Instrument the server is for tests: loopback only, MAX_CONNECTIONS connections, bounded memory, nothing durable
 Order      as on a broker, a connection's requests are answered one after the other, parked ones included
 Start at   serve, Server.answer
 """
