@@ -102,7 +102,7 @@ def check_provider(provider: str) -> None:
 def show(run: LiveRun) -> None:
     from rich.table import Table
 
-    from rebalance_lab.harness.measure.cost_descriptions import WORDS
+    from rebalance_lab.harness.measure.cost_descriptions import COST_DESCRIPTIONS
 
     out = console()
     out.print(f"{run.scenario.name}, {run.strategy}, live on {run.provider}")
@@ -110,8 +110,8 @@ def show(run: LiveRun) -> None:
     table.add_column()
     table.add_column(justify="right")
     for name, value in run.costs.row().items():
-        if name in WORDS and name not in NOT_MEASURED:
-            table.add_row(WORDS[name].title, WORDS[name].figure(value))
+        if name in COST_DESCRIPTIONS and name not in NOT_MEASURED:
+            table.add_row(COST_DESCRIPTIONS[name].title, COST_DESCRIPTIONS[name].figure(value))
     out.print(table)
     verdict = run.verdict
     out.print(f"oracle: {verdict.records:,} records, {verdict.twice:,} twice")

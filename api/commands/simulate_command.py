@@ -75,7 +75,7 @@ def simulate_command(
         from rebalance_lab.api.commands.compare_command import command_line
 
         again = command_line("simulate", file, strategy=chosen, seed=seed, until=f"{drawn.end_ms}ms", show="events")
-        why = f"Kafka's own, perhaps: {run.kafkas_own}\n" if run.kafkas_own else ""
+        why = f"Kafka's own, perhaps: {run.known_violation}\n" if run.known_violation else ""
         sys.stderr.write(f"broken: {run.broken}, seed {seed}\n{why}again: {again}\n")
     return run.broken is None
 
@@ -131,13 +131,13 @@ def print_costs(run: Watched) -> None:
     from rich import box
     from rich.table import Table
 
-    from rebalance_lab.harness.measure.cost_descriptions import WORDS
+    from rebalance_lab.harness.measure.cost_descriptions import COST_DESCRIPTIONS
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
     table.add_column("cost")
     table.add_column("figure", justify="right")
     for name, value in run.costs.row().items():
-        table.add_row(WORDS[name].title, WORDS[name].figure(value))
+        table.add_row(COST_DESCRIPTIONS[name].title, COST_DESCRIPTIONS[name].figure(value))
     if run.assignment_cpu_ms:
         table.add_row("Leaders' assignments", f"{run.assignment_cpu_ms:g} ms CPU here")
     console().print(table)

@@ -26,7 +26,7 @@ from rebalance_lab.harness.evaluate.call_timeout import NoAnswer, patience
 from rebalance_lab.harness.evaluate.simulation import simulate
 from rebalance_lab.harness.measure.costs import Costs, Meter, Row
 from rebalance_lab.harness.measure.invariants import Broken, Checker
-from rebalance_lab.harness.measure.known_violations import deployed, kafkas_own
+from rebalance_lab.harness.measure.known_violations import deployed, known_violation
 from rebalance_lab.harness.measure.trace import Fact
 from rebalance_lab.harness.scenario.model import Scenario
 from rebalance_lab.harness.scenario.strategy_lists import parse_strategies
@@ -72,7 +72,7 @@ class Watched:
     facts: list[Fact]
     costs: Costs
     broken: Broken | None
-    kafkas_own: str | None = None
+    known_violation: str | None = None
     """Why it may have broken in Kafka, too."""
     assignment_cpu_ms: float | None = None
 
@@ -107,7 +107,7 @@ def watched_run(
         with patience(offered):
             run = simulate(scenario, strategy, seed, until_ms=until_ms, watch=take)
     except Broken as error:
-        return Watched(facts, meter.finish(), error, kafkas_own(scenario, strategy, error))
+        return Watched(facts, meter.finish(), error, known_violation(scenario, strategy, error))
     except NoAnswer as error:
         return Watched(facts, meter.finish(), Broken("an answer", str(error), facts[-1]["t"] if facts else 0))
     cpu_ms = round(run.assignment_cpu_s * 1_000, 1) if run.assignment_cpu_s else None
@@ -123,7 +123,7 @@ def sample(scenario: Scenario, strategy: str, seed: int) -> Sample:
     except Exception as error:  # noqa: BLE001 - shown with its seed, as a broken invariant is
         return Sample(strategy=strategy, seed=seed, broken=f"the run failed: {type(error).__name__}: {error}")
     if run.broken is not None:
-        why = f"; Kafka's own, perhaps: {run.kafkas_own}" if run.kafkas_own else ""
+        why = f"; Kafka's own, perhaps: {run.known_violation}" if run.known_violation else ""
         return Sample(strategy=strategy, seed=seed, broken=f"{run.broken}{why}", broken_at_ms=run.broken.now_ms)
     return Sample(strategy=strategy, seed=seed, costs=run.costs.row(), assignment_cpu_ms=run.assignment_cpu_ms)
 

@@ -31,7 +31,7 @@ def number(value: float) -> str:
     return f"{value:,.{digits}f}"
 
 
-WORDS: Mapping[str, CostWords] = {
+COST_DESCRIPTIONS: Mapping[str, CostWords] = {
     "unowned_s": CostWords(
         "Without an owner",
         "s",

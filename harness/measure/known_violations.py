@@ -2,7 +2,7 @@
 
 Given      the scenario, the strategy and what broke
 Returns    the reason in a line, or None; a reason says that it can be so, not that it is
-Start at   kafkas_own
+Start at   known_violation
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CLOSE_MS = 30_000
 """What close() may take."""
 
 
-def kafkas_own(scenario: Scenario, strategy: str, found: Broken) -> str | None:
+def known_violation(scenario: Scenario, strategy: str, found: Broken) -> str | None:
     """Return the reason why Kafka breaks it too, also under a strategy that the timeline migrates to."""
     for reason, text in REASONS.items():
         if any(reason(scenario, one, found) for one in deployed(scenario, strategy)):

@@ -19,7 +19,7 @@ from rebalance_lab.assignors.model import Topic
 from rebalance_lab.harness.scenario.model import TopicSpec
 from rebalance_lab.harness.simulator.consumer_process import Process
 from rebalance_lab.harness.simulator.record_flow import Stream, per_ms
-from rebalance_lab.harness.timeline.subscription_wishes import Wishes
+from rebalance_lab.harness.timeline.subscription_wishes import SubscriptionWishes
 from rebalance_lab.protocol_v1.common.member_effects import MetadataChanged
 from rebalance_lab.protocol_v2.common.topic_image import numbered_id
 
@@ -43,7 +43,7 @@ class Catalogue:
         self.created_again: dict[str, int] = {}
         """Topics of a name that another had before, and since when."""
         self.ids = count(FIRST_ID)
-        self.wishes = Wishes(world.places)
+        self.wishes = SubscriptionWishes(world.replica_names)
         self.wanted: list[str] = []
 
     def create(self, spec: TopicSpec) -> None:

@@ -30,8 +30,8 @@ from rebalance_lab.harness.simulator.rest import Rest
 from rebalance_lab.harness.simulator.surroundings import GROUP, Machine
 from rebalance_lab.harness.simulator.topic_catalogue import Catalogue
 from rebalance_lab.harness.timeline.lifecycle import Lasting, start_now
-from rebalance_lab.harness.timeline.replica_names import Places
-from rebalance_lab.harness.timeline.subscription_wishes import Wishes
+from rebalance_lab.harness.timeline.replica_names import ReplicaNames
+from rebalance_lab.harness.timeline.subscription_wishes import SubscriptionWishes
 from rebalance_lab.protocol_v1.common.effects import TimerKey
 from rebalance_lab.protocol_v1.common.member_effects import TopicPartition
 from rebalance_lab.protocol_v1.common.messages import Request
@@ -104,7 +104,7 @@ class World:
             where: [poison for poison in scenario.poison if (poison.topic, poison.partition) == where]
             for where in {(poison.topic, poison.partition) for poison in scenario.poison}
         }
-        self.places = Places(spec.name for spec in scenario.members)
+        self.replica_names = ReplicaNames(spec.name for spec in scenario.members)
         self.catalogue = Catalogue(self)
         self.processes: dict[str, Process] = {}
         """Those that live, by name."""
@@ -216,7 +216,7 @@ class World:
         return self.catalogue.topics
 
     @property
-    def wishes(self) -> Wishes:
+    def wishes(self) -> SubscriptionWishes:
         return self.catalogue.wishes
 
     def wants(self, name: str, topics: Sequence[str], pattern: str | None) -> None:

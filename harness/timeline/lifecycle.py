@@ -16,8 +16,8 @@ from rebalance_lab.harness.measure.trace import Trace
 from rebalance_lab.harness.scenario.model import Event, Isolate, MemberSpec, Pause, Scenario, Slow, TopicSpec
 
 if TYPE_CHECKING:
-    from rebalance_lab.harness.timeline.replica_names import Places
-    from rebalance_lab.harness.timeline.subscription_wishes import Wishes
+    from rebalance_lab.harness.timeline.replica_names import ReplicaNames
+    from rebalance_lab.harness.timeline.subscription_wishes import SubscriptionWishes
 
 GRACE_MS = 30_000
 """How long a process may take to close before it is killed, as Kubernetes does it."""
@@ -64,7 +64,7 @@ class World(Protocol):
     starting: dict[str, int]
     """Who is about to start, and when: a process takes a moment to come up."""
     lasting: Lasting
-    places: Places
+    replica_names: ReplicaNames
 
     @property
     def kernel(self) -> Clock: ...
@@ -73,7 +73,7 @@ class World(Protocol):
     @property
     def topics(self) -> Mapping[str, Topic]: ...
     @property
-    def wishes(self) -> Wishes: ...
+    def wishes(self) -> SubscriptionWishes: ...
     def wants(self, name: str, topics: Sequence[str], pattern: str | None) -> None: ...
     def start(self, name: str, spec: MemberSpec | None = None) -> None: ...
     def start_delay_ms(self) -> int: ...
@@ -107,8 +107,8 @@ def come_up(world: World, name: str, at_ms: int, old: Process | None) -> None:
 
 def start_new(world: World, name: str, delay_ms: int, spec: MemberSpec) -> None:
     """One that was not there when the others were migrated."""
-    if name not in world.processes and world.places.family(name) in world.deployed:
-        world.strategies[name] = world.deployed[world.places.family(name)]
+    if name not in world.processes and world.replica_names.family(name) in world.deployed:
+        world.strategies[name] = world.deployed[world.replica_names.family(name)]
     start_soon(world, name, delay_ms, spec)
 
 
@@ -168,7 +168,7 @@ def present(world: World, name: str) -> str:
 
 def all_present(world: World, names: Sequence[str]) -> list[str]:
     """Return the processes that have these replica names now: after a surge, the newest successor that is up."""
-    places = world.places
+    places = world.replica_names
     heirs: dict[str, str] = {}
     for other in everybody(world):
         place = places.of(other)
@@ -189,4 +189,4 @@ def everybody(world: World) -> list[str]:
 
 def running(world: World, kin: str) -> list[str]:
     """List the processes of a family that run or are about to."""
-    return [name for name in everybody(world) if world.places.family(name) == kin]
+    return [name for name in everybody(world) if world.replica_names.family(name) == kin]

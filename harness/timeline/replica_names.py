@@ -1,7 +1,7 @@
 """Track the replica name of each process: in a surge its successor takes it, under a name of its own (consumer-2~2).
 
 Kept       replica names are kept and not read off process names: a member may be called consumer-2~2 itself
-Start at   Places.of
+Start at   ReplicaNames.of
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable
 from rebalance_lab.harness.scenario.presence import kind_of
 
 
-class Places:
+class ReplicaNames:
     def __init__(self, declared: Iterable[str]) -> None:
         self._declared = frozenset(declared)
         self._successors: dict[str, tuple[str, int]] = {}

@@ -22,7 +22,7 @@ from rebalance_lab.harness.timeline.lifecycle import (
 def on_rolling_restart(world: World, event: RollingRestart) -> None:
     names = all_present(world, event.members) if event.members else everybody(world)
     if event.strategy is not None:
-        for kin in dict.fromkeys(map(world.places.family, names)):
+        for kin in dict.fromkeys(map(world.replica_names.family, names)):
             if set(running(world, kin)) <= set(names):
                 deploy(world, kin, event.strategy)
     roll(world, event, names)
@@ -31,7 +31,9 @@ def on_rolling_restart(world: World, event: RollingRestart) -> None:
 def deploy(world: World, kin: str, strategy: str) -> None:
     """Set the family's strategy: also of its members that are down, whatever they had."""
     world.deployed[kin] = strategy
-    for name in [name for name in world.strategies if world.places.family(name) == kin and not is_up(world, name)]:
+    for name in [
+        name for name in world.strategies if world.replica_names.family(name) == kin and not is_up(world, name)
+    ]:
         del world.strategies[name]
 
 
@@ -56,7 +58,7 @@ def roll(world: World, event: RollingRestart, names: list[str]) -> None:
         else:
             take_down(world, name, event.kill, event.downtime_ms)
     if event.strategy is not None:
-        for kin in dict.fromkeys(map(world.places.family, now)):
+        for kin in dict.fromkeys(map(world.replica_names.family, now)):
             # Perhaps it was the last of those that earlier events have begun with.
             if all(world.strategies.get(name) == event.strategy for name in running(world, kin)):
                 deploy(world, kin, event.strategy)
@@ -69,9 +71,9 @@ def replace_by_new(world: World, event: RollingRestart, name: str) -> None:
     second one fences it.
     """
     world.starting.pop(name, None)
-    successor = world.places.succeed(name, {*world.processes, *world.starting})
+    successor = world.replica_names.succeed(name, {*world.processes, *world.starting})
     if event.strategy is not None:
-        world.strategies |= {successor: event.strategy, world.places.of(name): event.strategy}
+        world.strategies |= {successor: event.strategy, world.replica_names.of(name): event.strategy}
     world.start(successor, world.members[name])
     if name in world.processes:
         world.kernel.after(event.downtime_ms, end_it, world, name, event.kill)

@@ -2,7 +2,7 @@
 
 Beyond     a wish outlives its process, and passes to the process that has its replica name after a surge: the topics
            of a process that is down are missed
-Start at   Wishes.of_all
+Start at   SubscriptionWishes.of_all
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from typing import TypeAlias
 
-from rebalance_lab.harness.timeline.replica_names import Places
+from rebalance_lab.harness.timeline.replica_names import ReplicaNames
 from rebalance_lab.protocol_v2.common.regex import compile_regex
 
 Subscription: TypeAlias = tuple[frozenset[str], str | None]
 """The names, and the pattern."""
 
 
-class Wishes:
-    def __init__(self, places: Places) -> None:
+class SubscriptionWishes:
+    def __init__(self, places: ReplicaNames) -> None:
         self._places = places
         self._subscribed: dict[str, Subscription] = {}
         """By a member's place."""

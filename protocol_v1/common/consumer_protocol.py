@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 
 from rebalance_lab.protocol_v1.common.errors import MalformedBytes
-from rebalance_lab.protocol_v1.common.fast_dataclass import light
+from rebalance_lab.protocol_v1.common.fast_dataclass import fast_dataclass
 
 PROTOCOL_TYPE = "consumer"
 LATEST_VERSION = 3
@@ -26,7 +26,7 @@ INT32 = struct.Struct(">i")
 Partitions = Mapping[str, tuple[int, ...]]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class Subscription:
     topics: tuple[str, ...]
     user_data: bytes | None = None
@@ -35,7 +35,7 @@ class Subscription:
     rack_id: str | None = None
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class Assignment:
     assigned_partitions: Partitions = field(default_factory=dict)
     user_data: bytes | None = None

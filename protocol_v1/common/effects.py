@@ -14,31 +14,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from rebalance_lab.protocol_v1.common.fast_dataclass import light
+from rebalance_lab.protocol_v1.common.fast_dataclass import fast_dataclass
 from rebalance_lab.protocol_v1.common.messages import Request, Response
 
 TimerKey: TypeAlias = tuple[str, ...]
 """What the timer is for, then whom it concerns: ("session", group id, member id), ("join", group id)."""
 
 
-@light()
+@fast_dataclass()
 class Reply:
     request: Request
     response: Response
 
 
-@light()
+@fast_dataclass()
 class SetTimer:
     key: TimerKey
     delay_ms: int
 
 
-@light()
+@fast_dataclass()
 class CancelTimer:
     key: TimerKey
 
 
-@light()
+@fast_dataclass()
 class Append:
     append_id: int
     records: tuple[Any, ...]

@@ -16,5 +16,5 @@ T = TypeVar("T")
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def light(*, kw_only: bool = False) -> Callable[[type[T]], type[T]]:
+def fast_dataclass(*, kw_only: bool = False) -> Callable[[type[T]], type[T]]:
     return dataclass(slots=True, kw_only=kw_only, unsafe_hash=True)

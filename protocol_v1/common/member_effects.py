@@ -21,14 +21,14 @@ from typing import ClassVar, TypeAlias
 from rebalance_lab.assignors.model import Topic
 from rebalance_lab.protocol_v1.common.effects import CancelTimer, SetTimer, TimerKey
 from rebalance_lab.protocol_v1.common.errors import Error
-from rebalance_lab.protocol_v1.common.fast_dataclass import light
+from rebalance_lab.protocol_v1.common.fast_dataclass import fast_dataclass
 from rebalance_lab.protocol_v1.common.messages import Request, Response
 
 TopicPartition: TypeAlias = tuple[str, int]
 Offsets: TypeAlias = Mapping[TopicPartition, int]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class FindCoordinatorRequest(Request):
     """Any broker answers it, so it is not among a coordinator's requests. Only what a group's member needs."""
 
@@ -40,7 +40,7 @@ class FindCoordinatorRequest(Request):
     key_type: int = 0
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class FindCoordinatorResponse(Response):
     error_code: Error = Error.NONE
 
@@ -92,7 +92,7 @@ class CommitOutcome(Enum):
 # What a member is told
 
 
-@light()
+@fast_dataclass()
 class Poll:
     """The application enters poll(). It is inside, and the network is served, until PollReturned or a Raise."""
 
@@ -102,7 +102,7 @@ class Poll:
     """Records that were fetched before wait for it: it returns with these at once."""
 
 
-@light()
+@fast_dataclass()
 class PollReturned:
     """The application is busy with records; max.poll.interval counts from here."""
 
@@ -110,13 +110,13 @@ class PollReturned:
     """How far it has consumed, as with Poll."""
 
 
-@light()
+@fast_dataclass()
 class CallbackDone:
     error: str | None = None
     """What the application's callback raised."""
 
 
-@light()
+@fast_dataclass()
 class Commit:
     """Commit by commitSync or commitAsync; Committed tells how it went. commitSync may be called inside a callback."""
 
@@ -124,7 +124,7 @@ class Commit:
     sync: bool = True
 
 
-@light()
+@fast_dataclass()
 class Subscribe:
     topics: frozenset[str] = frozenset()
     pattern: str | None = None
@@ -133,42 +133,42 @@ class Subscribe:
     """The same, matched by the coordinator; only members of KIP-848 have it (SubscriptionPattern)."""
 
 
-@light()
+@fast_dataclass()
 class Unsubscribe:
     pass
 
 
-@light()
+@fast_dataclass()
 class EnforceRebalance:
     reason: str | None = None
 
 
-@light()
+@fast_dataclass()
 class Close:
     option: CloseOption = CloseOption.DEFAULT
     positions: Offsets = field(default_factory=dict)
     timeout_ms: int = 30_000
 
 
-@light()
+@fast_dataclass()
 class Responded:
     request: Request
     response: Response
 
 
-@light()
+@fast_dataclass()
 class Disconnected:
     """Report that the connection to the coordinator broke; all requests in flight there fail."""
 
 
-@light()
+@fast_dataclass()
 class MetadataChanged:
     """Bring fresh metadata of all topics of the cluster; it is also the answer to RequestMetadata."""
 
     topics: Mapping[str, Topic]
 
 
-@light()
+@fast_dataclass()
 class TimerFired:
     key: TimerKey
 
@@ -191,32 +191,32 @@ Told: TypeAlias = (
 # What a member wants done, and what it tells
 
 
-@light()
+@fast_dataclass()
 class Send:
     """Send a request to the coordinator; FindCoordinator goes to any broker."""
 
     request: Request
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class Disconnect:
     """Drop the connection to the coordinator: it does not answer, or says that it is none."""
 
     reason: str
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class RequestMetadata:
     """Ask for metadata; the member does not go on before MetadataChanged comes."""
 
 
-@light()
+@fast_dataclass()
 class Call:
     callback: Callback
     partitions: tuple[TopicPartition, ...]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class Raise:
     """Raise an error out of poll(), which ends with it."""
 
@@ -224,7 +224,7 @@ class Raise:
     message: str
 
 
-@light()
+@fast_dataclass()
 class Committed:
     offsets: Offsets
     outcome: CommitOutcome
@@ -232,32 +232,32 @@ class Committed:
     """Who wanted it: prepare, interval, close, commitSync or commitAsync."""
 
 
-@light()
+@fast_dataclass()
 class Fetched:
     """Tell where to go on from; -1 where nothing was committed, and the application's reset policy decides."""
 
     offsets: Offsets
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class Closed:
     pass
 
 
-@light()
+@fast_dataclass()
 class Moved:
     state: str
     event: str
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class RejoinNeeded:
     cause: Cause
     reason: str
     """What the next JoinGroup says (KIP-800)."""
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class Left:
     cause: Cause
     reason: str

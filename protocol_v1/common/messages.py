@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from rebalance_lab.protocol_v1.common.errors import Error
-from rebalance_lab.protocol_v1.common.fast_dataclass import light
+from rebalance_lab.protocol_v1.common.fast_dataclass import fast_dataclass
 
 
 def wire(
@@ -47,7 +47,7 @@ def topic_name() -> Any:
     return wire(renamed_since=(10, "topic_name"))
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class Request:
     """Hold what Kafka's request header holds. Requests compare by value; the correlation id tells two equal ones
     apart.
@@ -63,12 +63,12 @@ class Request:
     client_host: str = "/127.0.0.1"
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class Response:
     """Carry what a coordinator answers."""
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class Protocol:
     """Hold one entry of a member's ordered list: an assignor's name and the bytes it wants the leader to see."""
 
@@ -76,7 +76,7 @@ class Protocol:
     metadata: bytes
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class JoinGroupRequest(Request):
     versions: ClassVar[range] = range(0, 10)
     latest: ClassVar[int] = 9
@@ -94,14 +94,14 @@ class JoinGroupRequest(Request):
     reason: str | None = wire(since=8, default=None, ignorable=True)
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class JoinGroupResponseMember:
     member_id: str
     group_instance_id: str | None = wire(since=5, default=None)
     metadata: bytes
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class JoinGroupResponse(Response):
     throttle_time_ms: int = wire(since=2, default=0)
     error_code: Error = Error.NONE
@@ -115,13 +115,13 @@ class JoinGroupResponse(Response):
     members: tuple[JoinGroupResponseMember, ...] = ()
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class SyncGroupRequestAssignment:
     member_id: str
     assignment: bytes
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class SyncGroupRequest(Request):
     versions: ClassVar[range] = range(0, 6)
     latest: ClassVar[int] = 5
@@ -136,7 +136,7 @@ class SyncGroupRequest(Request):
     assignments: tuple[SyncGroupRequestAssignment, ...] = ()
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class SyncGroupResponse(Response):
     throttle_time_ms: int = wire(since=1, default=0)
     error_code: Error = Error.NONE
@@ -145,7 +145,7 @@ class SyncGroupResponse(Response):
     assignment: bytes = b""
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class HeartbeatRequest(Request):
     versions: ClassVar[range] = range(0, 5)
     latest: ClassVar[int] = 4
@@ -157,13 +157,13 @@ class HeartbeatRequest(Request):
     group_instance_id: str | None = wire(since=3, default=None, ignorable=True)
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class HeartbeatResponse(Response):
     throttle_time_ms: int = wire(since=1, default=0)
     error_code: Error = Error.NONE
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class MemberIdentity:
     member_id: str = ""
     """Empty together with an instance id: an administrator removes whoever holds that instance id."""
@@ -171,7 +171,7 @@ class MemberIdentity:
     reason: str | None = wire(since=5, default=None, ignorable=True)
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class LeaveGroupRequest(Request):
     versions: ClassVar[range] = range(0, 6)
     latest: ClassVar[int] = 5
@@ -182,21 +182,21 @@ class LeaveGroupRequest(Request):
     members: tuple[MemberIdentity, ...] = wire(since=3, default=())
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class LeaveGroupResponseMember:
     member_id: str
     group_instance_id: str | None
     error_code: Error = Error.NONE
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class LeaveGroupResponse(Response):
     throttle_time_ms: int = wire(since=1, default=0)
     error_code: Error = Error.NONE
     members: tuple[LeaveGroupResponseMember, ...] = wire(since=3, default=())
 
 
-@light()
+@fast_dataclass()
 class OffsetCommitRequestPartition:
     partition_index: int
     committed_offset: int
@@ -204,13 +204,13 @@ class OffsetCommitRequestPartition:
     committed_metadata: str | None = None
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class OffsetCommitRequestTopic:
     name: str = topic_name()
     partitions: tuple[OffsetCommitRequestPartition, ...]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class OffsetCommitRequest(Request):
     versions: ClassVar[range] = range(2, 11)
     latest: ClassVar[int] = 9
@@ -225,31 +225,31 @@ class OffsetCommitRequest(Request):
     topics: tuple[OffsetCommitRequestTopic, ...]
 
 
-@light()
+@fast_dataclass()
 class OffsetCommitResponsePartition:
     partition_index: int
     error_code: Error = Error.NONE
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class OffsetCommitResponseTopic:
     name: str = topic_name()
     partitions: tuple[OffsetCommitResponsePartition, ...]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class OffsetCommitResponse(Response):
     throttle_time_ms: int = wire(since=3, default=0)
     topics: tuple[OffsetCommitResponseTopic, ...]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class OffsetFetchRequestTopic:
     name: str = topic_name()
     partition_indexes: tuple[int, ...]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class OffsetFetchRequestGroup:
     group_id: str
     member_id: str | None = wire(since=9, default=None, ignorable=True)
@@ -258,7 +258,7 @@ class OffsetFetchRequestGroup:
     """None: every partition that has a commit."""
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class OffsetFetchRequest(Request):
     versions: ClassVar[range] = range(1, 11)
     latest: ClassVar[int] = 9
@@ -270,7 +270,7 @@ class OffsetFetchRequest(Request):
     require_stable: bool = wire(since=7, default=False, ignorable=True)
 
 
-@light()
+@fast_dataclass()
 class OffsetFetchResponsePartition:
     partition_index: int
     committed_offset: int = -1
@@ -279,20 +279,20 @@ class OffsetFetchResponsePartition:
     error_code: Error = Error.NONE
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class OffsetFetchResponseTopic:
     name: str = topic_name()
     partitions: tuple[OffsetFetchResponsePartition, ...]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class OffsetFetchResponseGroup:
     group_id: str
     topics: tuple[OffsetFetchResponseTopic, ...] = ()
     error_code: Error = Error.NONE
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class OffsetFetchResponse(Response):
     throttle_time_ms: int = wire(since=3, default=0)
     topics: tuple[OffsetFetchResponseTopic, ...] = wire(until=7, default=())
@@ -300,7 +300,7 @@ class OffsetFetchResponse(Response):
     groups: tuple[OffsetFetchResponseGroup, ...] = wire(since=8, default=())
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class DescribeGroupsRequest(Request):
     versions: ClassVar[range] = range(0, 7)
     latest: ClassVar[int] = 6
@@ -310,7 +310,7 @@ class DescribeGroupsRequest(Request):
     include_authorized_operations: bool = wire(since=3, default=False, ignorable=True)
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class DescribedGroupMember:
     member_id: str
     group_instance_id: str | None = wire(since=4, default=None)
@@ -320,7 +320,7 @@ class DescribedGroupMember:
     member_assignment: bytes = b""
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class DescribedGroup:
     error_code: Error = Error.NONE
     error_message: str | None = wire(since=6, default=None)
@@ -332,13 +332,13 @@ class DescribedGroup:
     authorized_operations: int = wire(since=3, default=-(2**31))
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class DescribeGroupsResponse(Response):
     throttle_time_ms: int = wire(since=1, default=0)
     groups: tuple[DescribedGroup, ...]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class DeleteGroupsRequest(Request):
     versions: ClassVar[range] = range(0, 3)
     latest: ClassVar[int] = 2
@@ -347,19 +347,19 @@ class DeleteGroupsRequest(Request):
     groups_names: tuple[str, ...]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class DeletableGroupResult:
     group_id: str
     error_code: Error = Error.NONE
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class DeleteGroupsResponse(Response):
     throttle_time_ms: int = 0
     results: tuple[DeletableGroupResult, ...]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class ListGroupsRequest(Request):
     versions: ClassVar[range] = range(0, 6)
     latest: ClassVar[int] = 5
@@ -369,7 +369,7 @@ class ListGroupsRequest(Request):
     types_filter: tuple[str, ...] = wire(since=5, default=())
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class ListedGroup:
     group_id: str
     protocol_type: str
@@ -377,25 +377,25 @@ class ListedGroup:
     group_type: str = wire(since=5, default="classic")
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class ListGroupsResponse(Response):
     throttle_time_ms: int = wire(since=1, default=0)
     error_code: Error = Error.NONE
     groups: tuple[ListedGroup, ...] = ()
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class OffsetDeleteRequestPartition:
     partition_index: int
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class OffsetDeleteRequestTopic:
     name: str
     partitions: tuple[OffsetDeleteRequestPartition, ...]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class OffsetDeleteRequest(Request):
     versions: ClassVar[range] = range(0, 1)
     latest: ClassVar[int] = 0
@@ -405,19 +405,19 @@ class OffsetDeleteRequest(Request):
     topics: tuple[OffsetDeleteRequestTopic, ...]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class OffsetDeleteResponsePartition:
     partition_index: int
     error_code: Error = Error.NONE
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class OffsetDeleteResponseTopic:
     name: str
     partitions: tuple[OffsetDeleteResponsePartition, ...]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class OffsetDeleteResponse(Response):
     error_code: Error = Error.NONE
     throttle_time_ms: int = 0

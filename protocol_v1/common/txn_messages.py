@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from rebalance_lab.protocol_v1.common.fast_dataclass import light
+from rebalance_lab.protocol_v1.common.fast_dataclass import fast_dataclass
 from rebalance_lab.protocol_v1.common.messages import OffsetCommitResponseTopic, Request, Response, wire
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class TxnOffsetCommitRequestPartition:
     partition_index: int
     committed_offset: int
@@ -23,13 +23,13 @@ class TxnOffsetCommitRequestPartition:
     committed_metadata: str | None = ""
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class TxnOffsetCommitRequestTopic:
     name: str
     partitions: tuple[TxnOffsetCommitRequestPartition, ...]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class TxnOffsetCommitRequest(Request):
     """Commit offsets of a transactional producer for a consumer; they count once the transaction has ended."""
 
@@ -47,7 +47,7 @@ class TxnOffsetCommitRequest(Request):
     topics: tuple[TxnOffsetCommitRequestTopic, ...]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class TxnOffsetCommitResponse(Response):
     throttle_time_ms: int = 0
     topics: tuple[OffsetCommitResponseTopic, ...] = ()

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from rebalance_lab.protocol_v1.common import messages as v1
 from rebalance_lab.protocol_v1.common.errors import Error
-from rebalance_lab.protocol_v1.common.fast_dataclass import light
+from rebalance_lab.protocol_v1.common.fast_dataclass import fast_dataclass
 from rebalance_lab.protocol_v1.common.messages import Request, Response, wire
 
 JOIN_EPOCH = 0
@@ -26,13 +26,13 @@ STEP_OUT_EPOCH = -2
 UNCHANGED_TIMEOUT = -1
 
 
-@light()
+@fast_dataclass()
 class TopicPartitions:
     topic_name: str
     partitions: tuple[int, ...]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class ConsumerGroupHeartbeatRequest(Request):
     versions: ClassVar[range] = range(0, 2)
     latest: ClassVar[int] = 1
@@ -55,14 +55,14 @@ class ConsumerGroupHeartbeatRequest(Request):
     """Everything that the member owns now; None says nothing, and then nothing counts as given up."""
 
 
-@light()
+@fast_dataclass()
 class HeartbeatAssignment:
     """Carry the member's whole assignment, never a difference."""
 
     topic_partitions: tuple[TopicPartitions, ...] = ()
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class ConsumerGroupHeartbeatResponse(Response):
     throttle_time_ms: int = 0
     error_code: Error = Error.NONE
@@ -74,7 +74,7 @@ class ConsumerGroupHeartbeatResponse(Response):
     """None where it is what the member was told before."""
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class ConsumerGroupDescribeRequest(Request):
     versions: ClassVar[range] = range(0, 2)
     latest: ClassVar[int] = 1
@@ -84,7 +84,7 @@ class ConsumerGroupDescribeRequest(Request):
     include_authorized_operations: bool = False
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class DescribedConsumerMember:
     member_id: str
     instance_id: str | None
@@ -101,7 +101,7 @@ class DescribedConsumerMember:
     """0: a classic member, 1: a consumer."""
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class DescribedConsumerGroup:
     error_code: Error = Error.NONE
     error_message: str | None = None
@@ -115,13 +115,13 @@ class DescribedConsumerGroup:
     authorized_operations: int = -(2**31)
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class ConsumerGroupDescribeResponse(Response):
     throttle_time_ms: int = 0
     groups: tuple[DescribedConsumerGroup, ...] = ()
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class AlterableConfig:
     name: str
     config_operation: int = 0
@@ -129,7 +129,7 @@ class AlterableConfig:
     value: str | None = None
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class AlterConfigsResource:
     resource_type: int = 32
     """32 is a group, the only resource that a group coordinator knows."""
@@ -137,7 +137,7 @@ class AlterConfigsResource:
     configs: tuple[AlterableConfig, ...]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class IncrementalAlterConfigsRequest(Request):
     """Give one group a session timeout, heartbeat interval or assignment interval of its own, as an administrator
     does.
@@ -151,7 +151,7 @@ class IncrementalAlterConfigsRequest(Request):
     validate_only: bool = False
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class AlterConfigsResourceResponse:
     error_code: Error = Error.NONE
     error_message: str | None = None
@@ -159,7 +159,7 @@ class AlterConfigsResourceResponse:
     resource_name: str
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class IncrementalAlterConfigsResponse(Response):
     throttle_time_ms: int = 0
     responses: tuple[AlterConfigsResourceResponse, ...] = ()

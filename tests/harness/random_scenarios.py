@@ -19,7 +19,7 @@ from typing import Any
 
 from rebalance_lab.harness.evaluate.simulation import simulate
 from rebalance_lab.harness.measure.invariants import Broken, Checker
-from rebalance_lab.harness.measure.known_violations import kafkas_own
+from rebalance_lab.harness.measure.known_violations import known_violation
 from rebalance_lab.harness.measure.trace import Fact
 from rebalance_lab.harness.scenario.model import (
     AddPartitions,
@@ -296,7 +296,7 @@ def broken(scenario: Scenario, strategy: str, seed: int) -> Broken | None:
     try:
         simulate(scenario, strategy, seed, watch=watch, messages=True)
     except Broken as found:
-        return None if kafkas_own(scenario, strategy, found) else found
+        return None if known_violation(scenario, strategy, found) else found
     except Exception as crash:  # noqa: BLE001 - whatever it is
         where = extract_tb(crash.__traceback__)[-1]
         return Broken(CRASH, f"{type(crash).__name__}: {crash}, in {where.name} of {where.filename}", now_ms)

@@ -5,7 +5,7 @@ A bug is an edit of one place in a module's source. The functions that it change
 whoever imported them sees it, and their own back afterwards. A bug counts as found only if an invariant of
 harness/measure/invariants.py breaks (a crash of a machine does not count), and if the very same run without it breaks none.
 
-    python -m tests.harness.seeded_bugs [WORDS OF A BUG ...]
+    python -m tests.harness.seeded_bugs [COST_DESCRIPTIONS OF A BUG ...]
 """
 
 from __future__ import annotations

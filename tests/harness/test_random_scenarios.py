@@ -17,7 +17,7 @@ import pytest
 from rebalance_lab.harness.evaluate.simulation import Run, simulate
 from rebalance_lab.harness.measure.costs import costs
 from rebalance_lab.harness.measure.invariants import Broken, Checker
-from rebalance_lab.harness.measure.known_violations import kafkas_own
+from rebalance_lab.harness.measure.known_violations import known_violation
 from rebalance_lab.harness.measure.trace import Fact, lines
 from rebalance_lab.harness.scenario.constants import Constants
 from rebalance_lab.harness.scenario.model import Callbacks, DeleteTopic, Network, Rate, Scenario, TopicSpec
@@ -329,7 +329,7 @@ def test_who_is_called_back_about_its_loss_does_not_read() -> None:
     assert any(fact["fact"] == "removed" for fact in facts)
     with pytest.raises(Broken, match="one owner") as broken:  # it is still in onPartitionsRevoked
         simulate(scenario, strategy, 32, constants=UNPUNCTUAL, watch=Checker().feed)
-    told = kafkas_own(scenario, strategy, broken.value)
+    told = known_violation(scenario, strategy, broken.value)
     assert told is not None
     assert "still to revoke" in told
 

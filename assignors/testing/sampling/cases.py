@@ -22,7 +22,7 @@ from rebalance_lab.assignors.model import Group, Member, Topic
 from rebalance_lab.assignors.testing.sampling.example_families import Draws
 from rebalance_lab.assignors.testing.sampling.group_events import KINDS, Event, draw_events
 from rebalance_lab.assignors.testing.sampling.random_groups import Knobs, draw_group
-from rebalance_lab.assignors.testing.sampling.random_source import SeededDice
+from rebalance_lab.assignors.testing.sampling.random_source import SeededSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ def draw_case(seed: int, number: int) -> Case:
 
 def small_cases() -> Iterator[Case]:
     """Return the same small cases each time: at most three members, and three partitions of a topic."""
-    dice, knobs = SeededDice(), Knobs(max_members=3, max_topics=2, max_partitions=3, odd_names=False)
+    draws, knobs = SeededSource(), Knobs(max_members=3, max_topics=2, max_partitions=3, odd_names=False)
     while True:
-        group = draw_group(dice, knobs)
-        yield Case(group, draw_events(dice, group, dice.integer(1, 3)) if group.members else ())
+        group = draw_group(draws, knobs)
+        yield Case(group, draw_events(draws, group, draws.integer(1, 3)) if group.members else ())
 
 
 def growing_groups() -> list[Case]:

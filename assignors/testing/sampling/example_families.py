@@ -15,7 +15,7 @@ from rebalance_lab.assignors.model import Group
 from rebalance_lab.assignors.testing.sampling.fingerprints import claims
 from rebalance_lab.assignors.testing.sampling.group_events import Event, draw_events, happen
 from rebalance_lab.assignors.testing.sampling.random_groups import draw_group
-from rebalance_lab.assignors.testing.sampling.random_source import SeededDice
+from rebalance_lab.assignors.testing.sampling.random_source import SeededSource
 
 FAMILY = 3
 """No divisor of the contract's intervals: what is looked at now and then sees every generation of a family."""
@@ -32,22 +32,22 @@ class Draws:
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
-        self._dice = SeededDice()
+        self._draws = SeededSource()
         self._next = 0
         self._family: Iterator[Example] = iter(())
 
     def example(self, number: int) -> Example:
         if number != self._next or number % FAMILY == 0:
-            self._family = draw_family(self._dice, self.seed, number // FAMILY)
+            self._family = draw_family(self._draws, self.seed, number // FAMILY)
             for _ in range(number % FAMILY):
                 next(self._family)
         self._next = number + 1
         return next(self._family)
 
 
-def draw_family(dice: SeededDice, seed: int, family: int) -> Iterator[Example]:
-    dice.start(seed, family)
-    group = draw_group(dice)
+def draw_family(draws: SeededSource, seed: int, family: int) -> Iterator[Example]:
+    draws.start(seed, family)
+    group = draw_group(draws)
     owning = any(member.owned for member in group.members.values())  # where nobody does, no event changes that
     as_drawn: object = None
     first, last = family * FAMILY, family * FAMILY + FAMILY - 1
@@ -55,10 +55,10 @@ def draw_family(dice: SeededDice, seed: int, family: int) -> Iterator[Example]:
         if number > first and group.members:
             if owning and claims(group) != as_drawn:
                 group = Draws(seed).example(number - 1)[0]
-            group = happen(group, draw_events(dice, group, 1)[0])
+            group = happen(group, draw_events(draws, group, 1)[0])
         events: tuple[Event, ...] = ()
         if number % CHURN_EVERY == 0 and group.members:
-            events = draw_events(dice, group, dice.integer(1, 5))
+            events = draw_events(draws, group, draws.integer(1, 5))
         if owning and number < last:
             as_drawn = claims(group)
         yield group, events

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rebalance_lab.assignors.model import Group, Member, Topic, copied
-from rebalance_lab.assignors.testing.sampling.random_source import Dice
+from rebalance_lab.assignors.testing.sampling.random_source import RandomSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,29 +129,29 @@ def rejoins(group: Group, member_id: str, member: Member | None) -> Group:
     return group.with_members(copied(group.members) | {member_id: member})
 
 
-def draw_events(dice: Dice, group: Group, count: int) -> tuple[Event, ...]:
+def draw_events(draws: RandomSource, group: Group, count: int) -> tuple[Event, ...]:
     """Names are those of the group at the start, and of the members that join on the way."""
     members, topics = list(group.members), list(group.topics)
     events: list[Event] = []
     for number in range(count):
-        kind = dice.integer(0, 9)
+        kind = draws.integer(0, 9)
         if kind <= 2 or not members:
-            subscribed = tuple(dice.sample(topics, dice.integer(min(1, len(topics)), len(topics))))
-            if members and dice.chance(0.6):
+            subscribed = tuple(draws.sample(topics, draws.integer(min(1, len(topics)), len(topics))))
+            if members and draws.chance(0.6):
                 subscribed = group.members[members[0]].topics if members[0] in group.members else tuple(topics)
-            members.append(f"{dice.choice('aj')}{number}")
+            members.append(f"{draws.choice('aj')}{number}")
             events.append(Join(members[-1], subscribed))
         elif kind <= 4:
-            events.append(Leave(dice.choice(members)))
+            events.append(Leave(draws.choice(members)))
         elif kind == 5:
-            events.append(Crash(dice.choice(members)))
+            events.append(Crash(draws.choice(members)))
         elif kind == 6 and topics:
-            chosen = tuple(dice.sample(topics, dice.integer(1, len(topics))))
-            events.append(Resubscribe(dice.choice(members), chosen))
+            chosen = tuple(draws.sample(topics, draws.integer(1, len(topics))))
+            events.append(Resubscribe(draws.choice(members), chosen))
         elif kind == 7 and topics:
-            events.append(Grow(dice.choice(topics), dice.integer(1, 3)))
+            events.append(Grow(draws.choice(topics), draws.integer(1, 3)))
         elif kind == 8:
-            events.append(Delete(dice.choice(topics)) if topics and dice.chance(0.5) else MoveRack(members[0], "b"))
+            events.append(Delete(draws.choice(topics)) if topics and draws.chance(0.5) else MoveRack(members[0], "b"))
         else:
-            events.append(DuplicateClaim(dice.choice(members), dice.choice(members)))
+            events.append(DuplicateClaim(draws.choice(members), draws.choice(members)))
     return tuple(events)

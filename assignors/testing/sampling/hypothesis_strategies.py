@@ -27,7 +27,7 @@ from rebalance_lab.assignors.testing.sampling.random_groups import (
 )
 from rebalance_lab.assignors.testing.sampling.random_groups import draw_counts as _draw_counts
 from rebalance_lab.assignors.testing.sampling.random_groups import draw_loads as _draw_loads
-from rebalance_lab.assignors.testing.sampling.random_source import HypothesisDice
+from rebalance_lab.assignors.testing.sampling.random_source import HypothesisSource
 
 
 def knobs_of(given: Mapping[str, Any]) -> Knobs:
@@ -46,7 +46,7 @@ def groups(*, min_members: int = 0, **knobs: Any) -> st.SearchStrategy[Group]:
 
     @st.composite
     def drawn(draw: Callable[[Any], Any]) -> Group:
-        return draw_group(HypothesisDice(draw), settings)
+        return draw_group(HypothesisSource(draw), settings)
 
     strategy: st.SearchStrategy[Group] = drawn()
     return strategy.filter(lambda group: len(group.members) >= min_members) if min_members else strategy
@@ -58,11 +58,11 @@ def topics(**knobs: Any) -> st.SearchStrategy[dict[str, Topic]]:
 
     @st.composite
     def drawn(draw: Callable[[Any], Any]) -> dict[str, Topic]:
-        dice = HypothesisDice(draw)
-        found = {name: Topic(count) for name, count in _draw_counts(dice, settings, crowded=False).items()}
-        if settings.racks and dice.chance(0.3):
-            found, _ = draw_racks(dice, found, 0)
-        return _draw_loads(dice, found) if settings.loads and dice.chance(0.3) else found
+        draws = HypothesisSource(draw)
+        found = {name: Topic(count) for name, count in _draw_counts(draws, settings, crowded=False).items()}
+        if settings.racks and draws.chance(0.3):
+            found, _ = draw_racks(draws, found, 0)
+        return _draw_loads(draws, found) if settings.loads and draws.chance(0.3) else found
 
     return drawn()
 
@@ -73,9 +73,9 @@ def members(known: Mapping[str, Topic], **knobs: Any) -> st.SearchStrategy[dict[
 
     @st.composite
     def drawn(draw: Callable[[Any], Any]) -> dict[str, Member]:
-        dice = HypothesisDice(draw)
-        ids = draw_names(dice, dice.integer(0, settings.max_members), "c", settings)
-        subscriptions = draw_subscriptions(dice, list(known), len(ids), settings)
+        draws = HypothesisSource(draw)
+        ids = draw_names(draws, draws.integer(0, settings.max_members), "c", settings)
+        subscriptions = draw_subscriptions(draws, list(known), len(ids), settings)
         return {member_id: Member(topics) for member_id, topics in zip(ids, subscriptions, strict=True)}
 
     return drawn()
@@ -86,8 +86,8 @@ def churn(group: Group, *, min_events: int = 1, max_events: int = 8) -> st.Searc
 
     @st.composite
     def drawn(draw: Callable[[Any], Any]) -> tuple[Event, ...]:
-        dice = HypothesisDice(draw)
-        return draw_events(dice, group, dice.integer(min_events, max_events))
+        draws = HypothesisSource(draw)
+        return draw_events(draws, group, draws.integer(min_events, max_events))
 
     return drawn()
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 T = TypeVar("T")
 
 
-class Dice(Protocol):
+class RandomSource(Protocol):
     def chance(self, probability: float) -> bool: ...
     def integer(self, low: int, high: int) -> int: ...
     def choice(self, options: Sequence[T]) -> T: ...
@@ -23,7 +23,7 @@ class Dice(Protocol):
     def sample(self, options: Sequence[T], count: int) -> list[T]: ...
 
 
-class SeededDice:
+class SeededSource:
     __slots__ = ("_random", "seed")
 
     def __init__(self, seed: int = 0) -> None:
@@ -58,7 +58,7 @@ class SeededDice:
         return left[:count]
 
 
-class HypothesisDice:
+class HypothesisSource:
     """`draw` is what a composite strategy is given."""
 
     def __init__(self, draw: Callable[[Any], Any]) -> None:

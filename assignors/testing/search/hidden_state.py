@@ -19,7 +19,7 @@ from rebalance_lab.assignors.testing.search.search import Tally
 from rebalance_lab.assignors.testing.search.shrink import shrink
 from rebalance_lab.assignors.testing.subject.answers import Broken, NotApplicable, Placed, plain
 from rebalance_lab.assignors.testing.subject.targets import Target
-from rebalance_lab.assignors.testing.subprocess_oracle.subprocess_oracle import Elsewhere
+from rebalance_lab.assignors.testing.subprocess_oracle.subprocess_oracle import SubprocessOracle
 
 HASH_SEEDS = (1, 2, 3)
 START_S = 20.0
@@ -40,7 +40,7 @@ def compare_elsewhere(target: Target, seed: int, tally: Tally, notes: list[str])
         notes.append("not compared with another process: the class cannot be loaded by name there")
         return None
     numbers = sorted(known, reverse=True)
-    with Elsewhere(target, HASH_SEEDS[0]) as other:
+    with SubprocessOracle(target, HASH_SEEDS[0]) as other:
         packed = [known[number][0] for number in numbers]
         told = other.ask({"packed": packed}, START_S + target.call_limit_s)
     if told is None:
@@ -63,7 +63,7 @@ def compare_elsewhere(target: Target, seed: int, tally: Tally, notes: list[str])
 def explain_difference(target: Target, seed: int, number: int) -> Finding | None:
     """Either the process matters (hash order, identity, chance), or what was asked before does."""
     case = Case(draw_case(seed, number).group)
-    others = [Elsewhere(target, hash_seed) for hash_seed in HASH_SEEDS]
+    others = [SubprocessOracle(target, hash_seed) for hash_seed in HASH_SEEDS]
     try:
         if elsewhere_differs(others, case) is not None:
             smaller = shrink(case, lambda c: elsewhere_differs(others, c) is not None, budget_s=10.0, most=600)
@@ -115,7 +115,7 @@ def disturber(target: Target, group: Group, history: list[Group]) -> Group | Non
 
 
 def shown_elsewhere(target: Target, case: Case) -> Finding | None:
-    others = [Elsewhere(target, hash_seed) for hash_seed in HASH_SEEDS]
+    others = [SubprocessOracle(target, hash_seed) for hash_seed in HASH_SEEDS]
     try:
         return elsewhere_differs(others, case)
     finally:
@@ -123,7 +123,7 @@ def shown_elsewhere(target: Target, case: Case) -> Finding | None:
             other.__exit__(None, None, None)
 
 
-def elsewhere_differs(others: list[Elsewhere], case: Case) -> Finding | None:
+def elsewhere_differs(others: list[SubprocessOracle], case: Case) -> Finding | None:
     told = [other.ask({"group": group_to_json(case.group)}, START_S) for other in others]
     answers = [one for one in told if one]
     for one in answers[1:]:

@@ -20,7 +20,7 @@ from rebalance_lab.assignors.testing.subprocess_oracle.line_format import from_l
 ANSWERING = "rebalance_lab.assignors.testing.subprocess_oracle.answering"
 
 
-class Elsewhere:
+class SubprocessOracle:
     """Run one such process as a context manager. `ask` returns None when the process does not answer in time."""
 
     def __init__(self, target: Target, hash_seed: int) -> None:
@@ -40,7 +40,7 @@ class Elsewhere:
         )
         self.buffer = b""
 
-    def __enter__(self) -> Elsewhere:
+    def __enter__(self) -> SubprocessOracle:
         return self
 
     def __exit__(

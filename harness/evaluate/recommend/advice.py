@@ -18,7 +18,7 @@ from rebalance_lab.harness.evaluate.intervals import CONFIDENCE, Interval, confi
 from rebalance_lab.harness.evaluate.recommend.cautions import cautions
 from rebalance_lab.harness.evaluate.recommend.migration_steps import Step, migration
 from rebalance_lab.harness.evaluate.recommend.properties_to_paste import Properties, properties
-from rebalance_lab.harness.measure.cost_descriptions import WORDS, number
+from rebalance_lab.harness.measure.cost_descriptions import COST_DESCRIPTIONS, number
 from rebalance_lab.harness.scenario.strategy_lists import normal_strategy
 
 WORTH = 0.05
@@ -170,7 +170,7 @@ def reasons(comparison: Comparison, chosen: Ranked, other: Ranked) -> list[str]:
     told = sorted((name for name in parts if abs(parts[name]) >= 0.05), key=lambda name: -abs(parts[name]))[:REASONS]
     found = []
     for name in sorted(told, key=lambda name: -parts[name]):
-        said = WORDS[name].said(chosen.costs[name].median, other.costs[name].median)
+        said = COST_DESCRIPTIONS[name].said(chosen.costs[name].median, other.costs[name].median)
         against = "" if parts[name] > 0 else "against it: "
         found.append(f"{against}{said} with {other.strategy}")
     return found

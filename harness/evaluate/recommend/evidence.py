@@ -24,7 +24,7 @@ EDGE = 1.5
 """Beyond the largest and below the smallest value seen."""
 FLOOR = {"restarts": 0.25, "crashes": 0.25, "scaled": 0.25, "callbacks_s": 0.1, "busy": 0.1}
 """What is so small counts as nothing."""
-WORDS = {
+COST_DESCRIPTIONS = {
     "members": "members",
     "partitions": "partitions",
     "restarts": "of the changes are restarts",
@@ -98,7 +98,7 @@ def why_outside(features: Features, table: DecisionTable) -> str | None:
         seen = [cell.features[name] for cell in table.cells]
         floor = FLOOR.get(name, 0.0)
         if not min(seen) / EDGE - floor <= value <= max(seen) * EDGE + floor:
-            return f"{number(value)} {WORDS[name]}, and it has {number(min(seen))} to {number(max(seen))}"
+            return f"{number(value)} {COST_DESCRIPTIONS[name]}, and it has {number(min(seen))} to {number(max(seen))}"
     return None
 
 

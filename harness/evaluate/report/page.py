@@ -20,7 +20,7 @@ from rebalance_lab.harness.evaluate.intervals import confidence_of
 from rebalance_lab.harness.evaluate.report.drawings import drawing
 from rebalance_lab.harness.evaluate.report.tables import costs_table, events_lists, legend, ranking_table, trouble_list
 from rebalance_lab.harness.evaluate.runs import Progress, spread
-from rebalance_lab.harness.measure.cost_descriptions import WORDS, number
+from rebalance_lab.harness.measure.cost_descriptions import COST_DESCRIPTIONS, number
 from rebalance_lab.harness.measure.cost_weights import DEFAULT, weights_text
 from rebalance_lab.harness.scenario.units import duration_text
 from rebalance_lab.harness.scenario.writer import scenario_json
@@ -192,7 +192,7 @@ def trouble(comparison: Comparison) -> list[str]:
 
 
 def reading(comparison: Comparison) -> str:
-    return f"{READING}<dl>{''.join(cost_words(comparison, name) for name in WORDS)}</dl>"
+    return f"{READING}<dl>{''.join(cost_words(comparison, name) for name in COST_DESCRIPTIONS)}</dl>"
 
 
 READING = """
@@ -206,7 +206,8 @@ partition a colour is the member that reads it, and red is nobody.</p>
 
 def cost_words(comparison: Comparison, name: str) -> str:
     weight = f" Weighs {DEFAULT[name].weight:g}: {DEFAULT[name].why}." if is_usual(comparison, name) else ""
-    return f"<dt>{escape(WORDS[name].title)}</dt><dd>{escape(WORDS[name].explanation + weight)}</dd>"
+    described = COST_DESCRIPTIONS[name]
+    return f"<dt>{escape(described.title)}</dt><dd>{escape(described.explanation + weight)}</dd>"
 
 
 def is_usual(comparison: Comparison, name: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rebalance_lab.harness.evaluate.comparison import Comparison, Ranked
 from rebalance_lab.harness.evaluate.intervals import Interval
-from rebalance_lab.harness.measure.cost_descriptions import WORDS, number
+from rebalance_lab.harness.measure.cost_descriptions import COST_DESCRIPTIONS, number
 from rebalance_lab.harness.measure.cost_weights import DEFAULT
 
 SHOWN = ("unowned_s", "unowned_longest_s", "behind_s", "moved", "read_twice", "rebalances")
@@ -23,7 +23,7 @@ def ranking_table(comparison: Comparison) -> str:
     lowest = min((score for score in scores if score), default=1.0)
     top = min(max(scores, default=1.0), LONGEST * lowest) * 1.04 or 1.0
     against = "now" if comparison.reference == comparison.present else "the best"
-    heads = "".join(f'<th scope="col">{escape(WORDS[name].title)}</th>' for name in SHOWN)
+    heads = "".join(f'<th scope="col">{escape(COST_DESCRIPTIONS[name].title)}</th>' for name in SHOWN)
     rows = "".join(ranking_row(comparison, one, top, against) for one in ranking)
     return (
         '<table class="ranking"><thead><tr><th scope="col" class="left">Strategy</th>'
@@ -46,7 +46,8 @@ def ranking_row(comparison: Comparison, one: Ranked, top: float, against: str) -
     rank = "–" if one.rank is None else f"{one.rank}."
     name = f'<th scope="row" class="wide">{rank}&nbsp;<code>{breakable(one.strategy)}</code>{tags}</th>'
     figures = "".join(
-        labelled(WORDS[cost].title, short_figure(cost, one.costs[cost].median) if one.costs else "–") for cost in SHOWN
+        labelled(COST_DESCRIPTIONS[cost].title, short_figure(cost, one.costs[cost].median) if one.costs else "–")
+        for cost in SHOWN
     )
     wins = f"<small>best in {one.wins:.0%}</small>" if one.wins and len(comparison.strategies) > 1 else ""
     cells = (
@@ -69,7 +70,7 @@ def labelled(label: str, text: str, kind: str = "") -> str:
 
 def short_figure(cost: str, value: float) -> str:
     """The head of the column already says what is counted."""
-    return f"{number(value)} s" if WORDS[cost].unit == "s" else number(value)
+    return f"{number(value)} s" if COST_DESCRIPTIONS[cost].unit == "s" else number(value)
 
 
 def with_interval(interval: Interval | None, *, signed: bool = False) -> str:
@@ -105,7 +106,9 @@ def bar(comparison: Comparison, one: Ranked, top: float) -> str:
     else:
         low, high = one.score.low, min(one.score.high, top)
         pieces.append(f'<i class="whisker" style="left:{percent(low, top)};width:{percent(high - low, top)}"></i>')
-    words = escape(", ".join(f"{WORDS[name].title.lower()} {number(value)}" for name, value in made.items()))
+    words = escape(
+        ", ".join(f"{COST_DESCRIPTIONS[name].title.lower()} {number(value)}" for name, value in made.items())
+    )
     return f'<div class="bar" role="img" aria-label="{words or "nothing"}" title="{words}">{"".join(pieces)}</div>'
 
 
@@ -117,7 +120,7 @@ def legend(comparison: Comparison) -> str:
     weighted = [name for name, weight in comparison.weights.items() if weight]
     items = "".join(
         f'<li><span class="swatch" style="background:var(--{name if name in DEFAULT else "other"})"></span>'
-        f"{escape(WORDS[name].title)} × {comparison.weights[name]:g}</li>"
+        f"{escape(COST_DESCRIPTIONS[name].title)} × {comparison.weights[name]:g}</li>"
         for name in weighted
     )
     return f'<ul class="legend" aria-label="What the cost is made of, with its weights">{items}</ul>'
@@ -126,7 +129,7 @@ def legend(comparison: Comparison) -> str:
 def costs_table(comparison: Comparison) -> str:
     heads = "".join(f'<th scope="col"><code>{breakable(one.strategy)}</code></th>' for one in comparison.ranking)
     rows = []
-    for name, words in WORDS.items():
+    for name, words in COST_DESCRIPTIONS.items():
         unit = f" <small>{escape(words.unit)}</small>" if words.unit else ""
         cells = "".join(
             f"<td>{with_interval(one.costs[name]) if one.costs else '–'}</td>" for one in comparison.ranking

@@ -24,9 +24,9 @@ from rebalance_lab.harness.scenario.application import Application
 from rebalance_lab.harness.scenario.constants import Constants
 from rebalance_lab.harness.scenario.model import MemberSpec, Scenario, TopicSpec
 from rebalance_lab.harness.timeline.lifecycle import Lasting, start_now
-from rebalance_lab.harness.timeline.replica_names import Places
+from rebalance_lab.harness.timeline.replica_names import ReplicaNames
 from rebalance_lab.harness.timeline.schedule import schedule
-from rebalance_lab.harness.timeline.subscription_wishes import Wishes
+from rebalance_lab.harness.timeline.subscription_wishes import SubscriptionWishes
 
 ADMIN_S = 30.0
 PATIENCE_S = 60.0
@@ -68,8 +68,8 @@ class LiveWorld:
         self.timeline_over_ms = 0
         self.starting: dict[str, int] = {}
         self.lasting: Lasting = {}
-        self.places = Places(spec.name for spec in scenario.members)
-        self.wishes = Wishes(self.places)
+        self.replica_names = ReplicaNames(spec.name for spec in scenario.members)
+        self.wishes = SubscriptionWishes(self.replica_names)
         self.wanted: list[str] = []
         self.written: list[tuple[int, Mapping[str, list[int]]]] = []
         """What the producer has told, and when."""

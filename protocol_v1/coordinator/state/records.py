@@ -15,13 +15,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from rebalance_lab.protocol_v1.common.fast_dataclass import light
+from rebalance_lab.protocol_v1.common.fast_dataclass import fast_dataclass
 from rebalance_lab.protocol_v1.common.messages import Protocol
 from rebalance_lab.protocol_v1.coordinator.state.group import ClassicGroup, ClassicMember
 from rebalance_lab.protocol_v1.coordinator.state.states import Event, next_state
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class MemberMetadata:
     member_id: str
     group_instance_id: str | None
@@ -34,7 +34,7 @@ class MemberMetadata:
     assignment: bytes
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class GroupMetadata:
     group: str
     protocol_type: str
@@ -45,12 +45,12 @@ class GroupMetadata:
     members: tuple[MemberMetadata, ...]
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class GroupTombstone:
     group: str
 
 
-@light()
+@fast_dataclass()
 class OffsetCommit:
     group: str
     topic: str
@@ -63,14 +63,14 @@ class OffsetCommit:
     """Only requests of versions 2-4 can give one."""
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class OffsetTombstone:
     group: str
     topic: str
     partition: int
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class PendingOffset:
     """Hold an OffsetCommit in a batch of a transactional producer."""
 
@@ -78,7 +78,7 @@ class PendingOffset:
     commit: OffsetCommit
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class TransactionMarker:
     """The control record that ends a producer's transaction."""
 

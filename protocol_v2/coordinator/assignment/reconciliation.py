@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from rebalance_lab.protocol_v1.common.errors import Error
-from rebalance_lab.protocol_v1.common.fast_dataclass import light
+from rebalance_lab.protocol_v1.common.fast_dataclass import fast_dataclass
 from rebalance_lab.protocol_v2.common.topic_image import TopicPartition
 from rebalance_lab.protocol_v2.coordinator.fencing import Refused
 from rebalance_lab.protocol_v2.coordinator.state.states import ACTIONS, NEXT, Action, Finding, MemberState, Situation
 from rebalance_lab.protocol_v2.coordinator.state.values import NOTHING, CurrentAssignment, Held, Target
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class Circumstances:
     """Hold all that one step depends on besides the member itself."""
 

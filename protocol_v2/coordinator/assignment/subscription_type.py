@@ -21,10 +21,10 @@ from rebalance_lab.assignors.broker.uniform_mixed import Move, assign_heterogene
 from rebalance_lab.assignors.model import Group
 from rebalance_lab.assignors.strategies import run_assignor
 from rebalance_lab.assignors.subscribers import static_members_first
-from rebalance_lab.protocol_v1.common.fast_dataclass import light
+from rebalance_lab.protocol_v1.common.fast_dataclass import fast_dataclass
 
 
-@light()
+@fast_dataclass()
 class Subscriptions:
     names: Counter[str]
     regexes: Counter[str]

@@ -20,7 +20,7 @@ from rebalance_lab.assignors.broker.range import ServerRangeAssignor
 from rebalance_lab.assignors.java.hash_order import HashTable, capacity_for, string_hash
 from rebalance_lab.assignors.model import EMPTY, Assignment, Group, Layout, Member, Share
 from rebalance_lab.protocol_v1.common.errors import Error
-from rebalance_lab.protocol_v1.common.fast_dataclass import light
+from rebalance_lab.protocol_v1.common.fast_dataclass import fast_dataclass
 from rebalance_lab.protocol_v2.common.topic_image import MetadataImage, topic_name
 from rebalance_lab.protocol_v2.coordinator.assignment.subscription_type import assigned
 from rebalance_lab.protocol_v2.coordinator.assignment.subscriptions import subscriptions_with
@@ -53,7 +53,7 @@ class Joining:
     """Kafka's subscription type: see subscription_type.py."""
 
 
-@light()
+@fast_dataclass()
 class CurrentTarget:
     assignment_epoch: int
     target: Target

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from rebalance_lab.protocol_v1.common.fast_dataclass import light
+from rebalance_lab.protocol_v1.common.fast_dataclass import fast_dataclass
 
 GroupOffsets: TypeAlias = MutableMapping[tuple[str, int], Any]
 """Topic and partition -> the record of the last commit."""
 
 
-@light()
+@fast_dataclass()
 class OffsetCommit:
     group: str
     topic: str

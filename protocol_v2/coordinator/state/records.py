@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from rebalance_lab.protocol_v1.common.fast_dataclass import light
+from rebalance_lab.protocol_v1.common.fast_dataclass import fast_dataclass
 from rebalance_lab.protocol_v2.common.topic_image import MetadataHash
 from rebalance_lab.protocol_v2.coordinator.state.group import ConsumerGroup
 from rebalance_lab.protocol_v2.coordinator.state.values import (
@@ -29,25 +29,25 @@ NO_ASSIGNMENT_EPOCH = -1
 """Of a group whose target metadata has been deleted, on its way to being deleted itself."""
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class GroupMetadata:
     epoch: int
     metadata_hash: MetadataHash
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class TargetMetadata:
     assignment_epoch: int
     assignment_timestamp: int | None
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class ConsumerGroupMetadata:
     group_id: str
     value: GroupMetadata | None
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class ConsumerGroupPartitionMetadata:
     """Delete a record in which Kafka before 4.1 stored a group's topics. It is never written any more."""
 
@@ -55,34 +55,34 @@ class ConsumerGroupPartitionMetadata:
     value: None = None
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class ConsumerGroupMemberMetadata:
     group_id: str
     member_id: str
     value: MemberMetadata | None
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class ConsumerGroupTargetAssignmentMetadata:
     group_id: str
     value: TargetMetadata | None
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class ConsumerGroupTargetAssignmentMember:
     group_id: str
     member_id: str
     value: Target | None
 
 
-@light()
+@fast_dataclass()
 class ConsumerGroupCurrentMemberAssignment:
     group_id: str
     member_id: str
     value: CurrentAssignment | None
 
 
-@light(kw_only=True)
+@fast_dataclass(kw_only=True)
 class ConsumerGroupRegularExpression:
     group_id: str
     regex: str

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from rebalance_lab.assignors.model import Share
-from rebalance_lab.protocol_v1.common.fast_dataclass import light
+from rebalance_lab.protocol_v1.common.fast_dataclass import fast_dataclass
 from rebalance_lab.protocol_v1.common.messages import Protocol
 from rebalance_lab.protocol_v2.common.messages import STEP_OUT_EPOCH
 from rebalance_lab.protocol_v2.common.topic_image import TopicPartition
@@ -46,7 +46,7 @@ class MemberMetadata:
     classic: ClassicMetadata | None = None
 
 
-@light()
+@fast_dataclass()
 class CurrentAssignment:
     member_epoch: int = 0
     previous_member_epoch: int = -1
@@ -68,7 +68,7 @@ JUST_ARRIVED = CurrentAssignment()
 GONE = CurrentAssignment(member_epoch=-1)
 
 
-@light()
+@fast_dataclass()
 class ConsumerMember:
     member_id: str
     metadata: MemberMetadata

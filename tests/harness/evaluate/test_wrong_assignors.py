@@ -263,8 +263,8 @@ def test_a_static_member_killed_between_two_cooperative_rounds_leaves_partitions
     told = watched_run(scenario, "classic/cooperative-sticky+static", 1)
     assert told.broken is not None
     assert told.broken.invariant == "convergence"
-    assert told.kafkas_own is not None
-    assert "between the two rounds" in told.kafkas_own
+    assert told.known_violation is not None
+    assert "between the two rounds" in told.known_violation
     assert watched_run(scenario, "classic/cooperative-sticky", 1).broken is None
 
 
@@ -311,8 +311,8 @@ def test_a_sticky_leader_that_knows_less_than_others_claim_gives_twice_as_in_kaf
     told = next(one for one in runs if one.broken is not None)
     assert told.broken is not None
     assert told.broken.invariant == "one owner"
-    assert told.kafkas_own is not None
-    assert "older than what others claim" in told.kafkas_own
+    assert told.known_violation is not None
+    assert "older than what others claim" in told.known_violation
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

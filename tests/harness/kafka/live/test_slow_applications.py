@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from rebalance_lab.harness.evaluate.simulation import simulate
 from rebalance_lab.harness.kafka.brokers import Cluster
 from rebalance_lab.harness.measure.invariants import Broken, Checker
-from rebalance_lab.harness.measure.known_violations import kafkas_own
+from rebalance_lab.harness.measure.known_violations import known_violation
 from rebalance_lab.harness.measure.trace import Fact
 from rebalance_lab.harness.scenario.model import Scenario
 from rebalance_lab.harness.scenario.reader import parse_scenario
@@ -287,5 +287,5 @@ def left_between_two_rounds() -> int:
     scenario = parse_scenario(document)
     with pytest.raises(Broken, match="convergence") as caught:
         simulate(scenario, "classic/cooperative-sticky", 1, watch=Checker().feed)
-    assert "without a rebalance" in str(kafkas_own(scenario, "classic/cooperative-sticky", caught.value))
+    assert "without a rebalance" in str(known_violation(scenario, "classic/cooperative-sticky", caught.value))
     return int(str(caught.value).split()[1])
