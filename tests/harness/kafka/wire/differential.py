@@ -26,7 +26,9 @@ from rebalance_lab.harness.kafka.wire.recordings.broker_setup import broker_sett
 from rebalance_lab.harness.kafka.wire.recordings.differential import Bench, Outcome, Prepared, Recorded
 from tests.harness.kafka.wire.classic_sequences import ClassicTalk
 from tests.harness.kafka.wire.consumer_sequences import ConsumerTalk
+from tests.harness.kafka.wire.mixed_sequences import MixedTalk
 from tests.harness.kafka.wire.sequence_shrinking import shrunk
+from tests.harness.kafka.wire.talk import Talk
 
 REQUESTS = 40
 CHUNK, AT_ONCE, STAGGER_S = 300, 45, 0.05
@@ -42,7 +44,7 @@ CONFIG = BrokerConfig(
     extra={"group.consumer.max.size": "5"},
 )
 """Short timers, and small enough groups that they fill up."""
-TALKS = {talk.PROTOCOL: talk for talk in (ClassicTalk, ConsumerTalk)}
+TALKS: Mapping[str, type[Talk]] = {"classic": ClassicTalk, "consumer": ConsumerTalk, "mixed": MixedTalk}
 
 
 @dataclass

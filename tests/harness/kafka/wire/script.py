@@ -14,10 +14,13 @@ from rebalance_lab.harness.conversation.sequence_file import parse_sequence, par
 from rebalance_lab.harness.conversation.sequence_player import Player
 from rebalance_lab.harness.hosts.served_protocols import PROTOCOLS
 from rebalance_lab.harness.kafka.wire.recordings.replay import MARGIN_MS, matters
+from tests.harness.kafka.wire.variation import vary
 
 SAFE_MS = MARGIN_MS + 90
 SPACING_MS = 45
 TAIL_MS = 400
+VARIED = 0.02
+"""How likely an optional field of a request is another than the conversation makes it."""
 
 
 class Script:
@@ -39,12 +42,13 @@ class Script:
         self.pause(SPACING_MS)
         kind = self.served.requests[request]
         name = f"s{len(self.steps) + 1}"
+        version = self.random.choice(kind.versions) if version is None else version
         step = {
             "at_ms": self.now_ms,
             "as": name,
             "request": request,
-            "version": self.random.choice(kind.versions) if version is None else version,
-            "body": dict(body),
+            "version": version,
+            "body": vary(kind, version, body, self.random, VARIED),
         }
         self.player.feed(parse_step(step, f"steps[{len(self.steps)}]", self.served))
         self.steps.append(step)

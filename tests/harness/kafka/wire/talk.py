@@ -27,7 +27,7 @@ class Talk:
     WAITS_MS: ClassVar[Sequence[int]]
     clients: list[Any]
 
-    def __init__(self, seed: int, config: Mapping[str, Any], topics: Mapping[str, int]) -> None:
+    def __init__(self, seed: int | str, config: Mapping[str, Any], topics: Mapping[str, int]) -> None:
         self.random = Random(f"{self.PROTOCOL} {seed}")
         self.script = Script(self.PROTOCOL, config, topics, self.random)
 
