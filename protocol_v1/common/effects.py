@@ -18,7 +18,7 @@ from rebalance_lab.protocol_v1.common.fast_dataclass import light
 from rebalance_lab.protocol_v1.common.messages import Request, Response
 
 TimerKey: TypeAlias = tuple[str, ...]
-"""What the timer is for, then whom it concerns: ("session", group id, member id), ("join", group id)."""
+"""What the timer is for, then its group or member: ("session", group id, member id), ("join", group id)."""
 
 
 @light()

@@ -166,7 +166,7 @@ class HeartbeatResponse(Response):
 @light(kw_only=True)
 class MemberIdentity:
     member_id: str = ""
-    """Empty together with an instance id: an administrator removes whoever holds that instance id."""
+    """Empty together with an instance id: an administrator removes the member that holds that instance id."""
     group_instance_id: str | None = None
     reason: str | None = wire(since=5, default=None, ignorable=True)
 

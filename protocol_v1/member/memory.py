@@ -144,7 +144,7 @@ class MemberMemory:
 
     coordinator_known: bool = False
     lookup: int | None = None
-    """The correlation id of the FindCoordinator that somebody waits for."""
+    """The correlation id of the FindCoordinator that the member waits for."""
     lookup_attempts: int = 0
     lookup_at_ms: int = 0
     lookup_tick_at_ms: int = 0
@@ -173,7 +173,7 @@ class MemberMemory:
     correlation_id: int = 0
     in_flight: dict[int, Sent] = field(default_factory=dict)
     inbox: list[Responded | Disconnected] = field(default_factory=list)
-    """What came while nobody served the network: the application was busy, and there were no heartbeats to send."""
+    """What came while the network was not served: the application was busy, and there were no heartbeats to send."""
     armed: dict[TimerKey, int] = field(default_factory=dict)
 
     @property
