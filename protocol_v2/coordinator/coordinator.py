@@ -220,7 +220,7 @@ class Coordinator:
                 shard.offsets.apply(record)
         ours = (*GROUP_RECORDS, OffsetCommit, OffsetTombstone)
         loaded = shard.classic.load([record for record in records if not isinstance(record, ours)], now_ms)
-        # Offset records alone look like an empty group to the classic side: `resume` takes it away, and nobody is told.
+        # Offset records alone look like an empty group to the classic side: `resume` takes it away unreported.
         turn.from_classic(
             effect for effect in loaded if not (isinstance(effect, StateChanged) and effect.group_id in shard.groups)
         )

@@ -177,7 +177,7 @@ def commit_failed(turn: MemberTurn, pending: PendingCommit, how: Reaction, error
 def again(turn: MemberTurn, pending: PendingCommit, instead: CommitOutcome | None = None) -> None:
     memory = turn.memory
     if pending.by in (SYNC, CLOSE) and memory.sync_commit is not pending:
-        return  # it timed out, and nobody waits for it any more
+        return  # it timed out, and the application waits no more
     if is_late(turn, pending):
         commit_over(turn, pending, CommitOutcome.TIMED_OUT)
         return

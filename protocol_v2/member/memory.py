@@ -137,7 +137,7 @@ class Sent:
     commit: PendingCommit | None = None
     fetch: PendingFetch | None = None
     unheard: bool = False
-    """Nobody wants the answer: the leave of a member whose application does not poll."""
+    """Its answer does not matter: the leave of a member whose application does not poll."""
 
 
 @dataclass(slots=True)

@@ -42,7 +42,7 @@ from rebalance_lab.protocol_v2.coordinator.state.values import ConsumerMember, C
 class Step:
     turn: Turn
     group: ConsumerGroup
-    """As it is; for a group that this request creates, one that nobody else can see yet."""
+    """As it is; for a group that this request creates, one that no other request can see yet."""
     member: ConsumerMember
     metadata: MemberMetadata
     owned: Collection[TopicPartition] | None

@@ -29,7 +29,7 @@ class Circumstances:
     target: Target
     partition_epochs: Mapping[TopicPartition, int]
     is_subscribed: Callable[[str], bool]
-    """Whether the member wants this topic id now; of a topic that does not exist, nobody does."""
+    """Whether the member wants this topic id now; no member wants a topic that does not exist."""
     wants_anything: Callable[[], bool]
     """Whether it wants any topic that exists."""
     owned: Collection[TopicPartition] | None

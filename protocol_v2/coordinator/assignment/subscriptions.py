@@ -112,7 +112,7 @@ def on_regex_timer(turn: Turn, group_id: str) -> None:
     changed = False
     for regex, resolved in resolution.resolved.items():
         if not group.regexes[regex]:
-            continue  # nobody wants it any more
+            continue  # no member wants it any more
         before = group.resolved.get(regex)
         old_topics = before.topics if before else ()
         if old_topics != resolved.topics:

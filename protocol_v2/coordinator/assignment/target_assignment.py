@@ -41,7 +41,7 @@ from rebalance_lab.protocol_v2.coordinator.state.values import ConsumerMember, M
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joining:
-    """The member whose request is served: as it was, as it will be, and whom it replaces."""
+    """The member whose request is served: as it was, as it will be, and the member that it replaces."""
 
     before: MemberMetadata
     after: ConsumerMember
