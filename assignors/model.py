@@ -21,7 +21,7 @@ from rebalance_lab.assignors.java.string_order import in_java_order
 
 EMPTY: Mapping[str, Sequence[int]] = MappingProxyType({})
 NOBODY = -1
-"""Where a list says who holds each partition: nobody does."""
+"""Stands for no holder, where a list gives each partition's holder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -285,7 +285,7 @@ def _cheapest_flow(problem: _Problem, counts: Sequence[int]) -> list[list[int]]:
             if node[0] == "alike":
                 arriving.setdefault(node, []).extend(loose[: by_key[0]])
                 del loose[: by_key[0]]
-    # Whoever is alike may have any of these. A previous owner never meets its own here: keeping would be cheaper.
+    # Members that are alike may have any of these. A previous owner never meets its own here: keeping would be cheaper.
     for node, partitions in arriving.items():
         for (_, member), by_key in flow[node].items():
             shares[member] += partitions[: by_key[0]]

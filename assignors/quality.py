@@ -20,7 +20,7 @@ from rebalance_lab.assignors.model import NOBODY, Assignment, Group, Layout, Mem
 class Quality:
     members: int
     partitions: int
-    """Of topics that somebody subscribes to; the others have nobody to go to."""
+    """Of topics that have a subscriber; others cannot be assigned."""
     assigned: int
     unassigned: int
     """Withheld for a cooperative hand-over, or forgotten."""
@@ -33,9 +33,9 @@ class Quality:
     moved: int
     """Another member owned it before and is still in the group."""
     revoked: int
-    """Somebody owned it before and nobody does now: on its way to another member, if the answer is cooperative."""
+    """A member owned it before and no member does now: on its way to another member, if the answer is cooperative."""
     new: int
-    """Nobody owned it before."""
+    """No member owned it before."""
     needlessly_moved: int
     """Summed over members, the smaller of two counts: partitions it lost of topics it still subscribes to, and
     partitions it was given that it did not own. With equal subscriptions and no racks or loads such an exchange

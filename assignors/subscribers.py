@@ -64,7 +64,7 @@ def subscribers_by_topic(layout: Layout, subscriptions: Sequence[tuple[str, ...]
     for classes in map(tuple, classes_of):
         subscribers = merged.get(classes)
         if subscribers is None:
-            # Where everybody is a class of its own, a class's number is its only member's position.
+            # Where every member is a class of its own, a class's number is its only member's position.
             members = classes if all_differ else chain.from_iterable([positions[number] for number in classes])
             subscribers = merged[classes] = sorted(members)
         by_topic.append(subscribers)

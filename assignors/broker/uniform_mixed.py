@@ -19,7 +19,7 @@ from rebalance_lab.assignors.subscribers import subscribers_by_topic
 MAX_SWEEPS = 16
 NOBODY = -1
 Move = tuple[int, int, int]
-"""A partition, from whom, to whom: members by their place in the order."""
+"""A partition, its giver and its receiver: members by their place in the order."""
 
 
 class State:
@@ -33,7 +33,7 @@ class State:
         self.owner = [NOBODY] * partitions
         self.sizes = [0] * members
         self.moves: list[Move] | None = None
-        """In order; recorded only when members claim partitions twice, or when somebody asks."""
+        """In order; recorded only when members claim partitions twice, or when the caller asks."""
 
     def give(self, number: int, to: int) -> None:
         before = self.owner[number]

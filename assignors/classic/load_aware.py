@@ -196,8 +196,8 @@ class _Kind:
         self.capacity = capacity
         self.heap: list[tuple[int, int, int]] = []
         self.entered: dict[int, int] = {}
-        """Per member the load of its latest entry. Whoever gives something away is entered again, so an entry that is
-        not true any more is too light, never too heavy, and is put right when it comes to the top."""
+        """Per member the load of its latest entry. A member that gives something away is entered again, so an
+        entry that is not true any more is too light, never too heavy, and is put right when it comes to the top."""
 
     def enter(self, load: int, count: int, member: int) -> None:
         self.entered[member] = load
@@ -275,7 +275,7 @@ class _Plan:
         takers = [sum(len(work.classes[number]) for number in classes) for classes in work.pools]
         for number in sorted(numbers, key=lambda number: (-work.load[number], takers[work.pool_of[number]], number)):
             cold = self._coldest(number)
-            assert cold is not None  # a pool exists because somebody subscribes to it
+            assert cold is not None  # a pool exists because some member subscribes to it
             self._put(number, cold[1])
         self._improve(set(numbers))
 

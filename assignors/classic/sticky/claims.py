@@ -38,7 +38,7 @@ class Claims:
     group: Group
     generations_of: GenerationsOf
     subscribed: set[str]
-    """All topics that somebody names, whether they exist or not."""
+    """All topics that some member names, whether they exist or not."""
     everything: Sequence[int]
     """The partitions of the subscribed topics, by (topic, partition)."""
     equal: bool
@@ -47,7 +47,7 @@ class Claims:
     owned: dict[str, Sequence[int]]
     """As claimed, without what another member has the better claim to."""
     contested: set[int]
-    """Claimed twice in one generation: nobody owns these, unless a later claimer had a higher generation."""
+    """Claimed twice in one generation: no member owns these, unless a later claimer had a higher generation."""
     unclaimed: Sequence[int]
     beyond: Sequence[tuple[int, int]]
     """Topic and partition of the claims that no partition answers to; the first has the number `layout.total`."""

@@ -135,7 +135,7 @@ def draw_subscriptions(dice: Dice, names: list[str], members: int, knobs: Knobs)
         chosen = [tuple(dice.sample(names, len(names))) for _ in range(members)]
     elif style == 6:  # each topic has its own readers
         chosen = [everything[place % len(names) :: 3] for place in range(members)]
-    elif style == 7:  # one topic that nobody reads
+    elif style == 7:  # one topic that no member reads
         chosen = [everything[1:]] * members
     else:
         least = 0 if dice.chance(0.2) else 1

@@ -50,7 +50,7 @@ HANG_LIMIT_S = 0.5
 """While a hang is being shrunk: the group it was found on has already been given its full limit, twice."""
 
 SMALL = Group({"topic": Topic(1)}, {"consumer-1": Member(("topic",)), "consumer-2": Member(("topic",))})
-"""The smallest in which somebody has to be chosen. Names of one letter would be one object each, whoever makes them."""
+"""The smallest in which a member has to be chosen. A name of one letter would be one object, wherever it is made."""
 SMALL_ENOUGH = 7
 """Members and partitions together: three and four."""
 

@@ -27,7 +27,7 @@ HISTORY_S = 10.0
 HISTORY = 250
 """Groups before the one that an answer was different for, among which the cause is looked for."""
 LATER_S = (0.3, 0.8, 1.0)
-"""Whoever goes by the clock mostly goes by seconds, or by a few ticks in one."""
+"""A class that goes by the clock mostly goes by seconds, or by a few ticks in one."""
 ANEW = 10
 """How often names are made anew: where a string lies in memory is a matter of luck."""
 Told = tuple[list[int] | None, Any]

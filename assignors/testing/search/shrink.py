@@ -135,7 +135,7 @@ def member_with_its_share(case: Case) -> Iterator[Case]:
     """Remove a member with what it owns, or its part of the partitions on its rack: the others stay as full."""
     group = case.group
     if len(group.members) < 2:
-        return  # somebody stays, or there would be no group
+        return  # one member stays, or there would be no group
     for member_id, member in group.members.items():
         others = group.with_members({i: m for i, m in group.members.items() if i != member_id})
         if member.owned:

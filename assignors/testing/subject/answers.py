@@ -36,7 +36,7 @@ class Broken(Exception):
         self.badness = badness
         self.blames = blames
         """The property to hold responsible where it is not the one that was being checked: an answer that is not even
-        valid is a finding about `valid`, whoever asked for it."""
+        valid is a finding about `valid`, whichever property asked for it."""
 
 
 class NotApplicable(Exception):
@@ -55,7 +55,7 @@ class Placed:
         """How many partitions each member was given."""
         self.answer = answer
         self.withheld = withheld
-        """Partitions of subscribed topics that nobody was given."""
+        """Partitions of subscribed topics that no member was given."""
 
     def shares(self) -> dict[str, dict[str, list[int]]]:
         """Return plain mappings, every member present, partitions ascending: what the members own afterwards."""
@@ -110,7 +110,7 @@ class View:
         self.topics_of: list[dict[str, tuple[int, int]]]
         """Per member, the existing topics that it subscribes to, each with its first number and its partitions."""
         self.alike = True
-        """Everybody reads the same existing topics."""
+        """All members read the same existing topics."""
         if subscriptions and subscriptions.count(subscriptions[0]) == len(subscriptions):
             read = reads.get(subscriptions[0]) or subscription(subscriptions[0])
             self.topics_of = [read] * len(subscriptions)

@@ -53,7 +53,7 @@ class Rounds:
         self.away: dict[str, Member] = {}
 
     def apply(self, event: Event) -> None:
-        if self.settled is not None:  # only now: after a churn's last rebalance nobody rejoins
+        if self.settled is not None:  # only now: after a churn's last rebalance no member rejoins
             self.group, self.settled = self.settled.rejoined(), None
         back, self.away = self.away, {}
         for member_id, member in back.items():

@@ -53,7 +53,7 @@ class Subject:
         self.promises = frozenset(promises)
         self.waivers = tuple(waivers)
         self.cooperative = cooperative
-        """It may withhold a partition that somebody claims."""
+        """It may withhold a partition that a member claims."""
         self.threshold = threshold
         self.moves_within = moves_within
         self.server_side = server_side
@@ -96,7 +96,7 @@ class Subject:
             return view.place(answer, may_withhold=self.cooperative)
         except Broken:
             raise
-        except BaseException as error:  # mappings and numbers of a stranger's own may raise anything when looked at
+        except BaseException as error:  # mappings and numbers of a custom class may raise anything when looked at
             if not is_theirs(error):
                 raise
             raise Broken(f"its answer cannot be read: {error_line(error)}", group, answer, blames="valid") from error
@@ -152,7 +152,7 @@ class Subject:
                 raise
             blames = "pure" if changes_input(error) else "valid"
             if not group.members and blames == "valid" and isinstance(error, Exception):
-                # A leader is always a member: Java's own refuse a group of nobody, and nobody is there to be hurt.
+                # A leader is always a member: Java's own refuse a group without members, which harms no member.
                 raise NotApplicable from error
             if isinstance(error, AssignorError):
                 raise Broken(f"gives no answer: {error_text(error)}", group, blames="valid") from error
