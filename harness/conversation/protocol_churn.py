@@ -65,7 +65,7 @@ BROKER = {
     "group.consumer.min.heartbeat.interval.ms": HEARTBEAT_MS,
 }
 MOST_ASKED = 12
-"""Within one event. A hand-over takes two rebalances, somebody who comes back two more."""
+"""Within one event. A hand-over takes two rebalances, a member that comes back two more."""
 MOST_MEMBERS, MOST_PARTITIONS = 8, 60
 """More of them show the same, for more time."""
 HOOKS = ("subscription_user_data", "assignment_user_data", "on_assignment", "remember_generations")

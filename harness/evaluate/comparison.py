@@ -45,7 +45,7 @@ class Ranked:
     against: Interval | None
     """Its score less the reference's, in pairs; below zero is better. None for the reference itself."""
     wins: float
-    """The share of seeds in which nobody was better; those who are equal share a seed."""
+    """The share of seeds in which no strategy was better; strategies that are equal share a seed."""
     failed_processes: int
     """In all runs together."""
     broken: tuple[Sample, ...]

@@ -85,7 +85,7 @@ class Sizing:
     brokers_needed: int
     replicas_a_broker: int | None
     standstill: float | None
-    """The part of its time for which a partition has no owner because of rebalances; None where nobody asked."""
+    """The part of its time for which a partition has no owner because of rebalances; None if not asked for."""
     notes: Sequence[str]
 
     def to_json(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class Gaps:
         self._readers: dict[TopicPartition, set[str]] = {}
         """Of all partitions that exist."""
         self._unread: set[TopicPartition] = set()
-        """Those that nobody reads."""
+        """Partitions that no process reads."""
         self._counted: set[TopicPartition] = set()
         self._wanted: dict[str, int] | None = None
         """Topics, and since when."""

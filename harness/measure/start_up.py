@@ -52,7 +52,7 @@ class StartUp:
                     self._is_stable = self.over = False
             case "group":
                 self._is_stable = fact["state"] == "Stable"
-                self._for_good = self.over and not self._is_stable  # for nobody who is new: that is trouble
+                self._for_good = self.over and not self._is_stable  # for no new process: that is trouble
         if not self.over:
             self.at_rest = self._is_stable and not self._waiting and bool(self._known) and all_is_read()
             self.over = self.at_rest or self._for_good

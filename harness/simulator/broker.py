@@ -86,7 +86,7 @@ class Broker:
         self._heard_meanwhile = heard_meanwhile
         self.log = Log()
         self._unwritten: dict[TopicPartition, tuple[int, int]] = {}
-        """Offsets that members at rest have committed, and when; records of them are made if somebody can see them."""
+        """Offsets that members at rest have committed, and when; records of them are made if a reader can see them."""
         self.requests = Requests()
         self.timers = Timers(kernel, self._on_timer)
         self.coordinator: Coordinator | None = None

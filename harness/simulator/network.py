@@ -104,7 +104,7 @@ class Wire:
         if process.cut_off:
             held = self.held.setdefault(process.name, [])
             if isinstance(request, FindCoordinatorRequest):
-                # It asks several times a second, and nobody waits for the answers to the earlier ones.
+                # It asks several times a second, and does not wait for the answers to the earlier ones.
                 held[:] = [one for one in held if not isinstance(one[1][2], FindCoordinatorRequest)]
             held.append((self.arrive, (process, connection, request, sent_ms)))
         elif isinstance(request, FindCoordinatorRequest):

@@ -37,7 +37,7 @@ class Stream:
         self.origin = -rate * now_ms
         """What was written at time 0 if the present rate had always been: written(t) = origin + rate * t."""
         self.read = 0
-        """The highest position that anybody has left it at."""
+        """The highest position at which a process has left it."""
         self.committed = 0
         """In records."""
         self.readers = 0
@@ -133,12 +133,12 @@ class Reader:
         self.streams: dict[TopicPartition, Stream] = {}
         self._positions: dict[TopicPartition, int] = {}
         self._level = False
-        """It is where the writers are at `at_ms`; its positions are looked at when somebody asks."""
+        """It is where the writers are at `at_ms`; its positions are computed when they are asked for."""
         self.rate = 0
         self.lag = 0
         """Of all its partitions, at `at_ms`."""
         self.backlog = 0
-        """What there was to catch up with when it last began to read, or somebody last asked."""
+        """The lag when it last began to read, or was last asked for it."""
 
     @property
     def positions(self) -> dict[TopicPartition, int]:

@@ -39,7 +39,7 @@ class Rest:
         """What is left to be passed over in addition."""
         network = world.scenario.network
         self.window_ms = 100 + 4 * (network.latency_ms + network.jitter_ms)
-        """How long nothing must have happened before it is worth while to look whether everybody is at rest."""
+        """How long nothing must have happened before it is worth while to check whether all members are at rest."""
 
     def plan_check(self, delay_ms: int) -> None:
         if self.allowed and not self.checking:

@@ -45,7 +45,7 @@ QUIET_MS = 400_000
 LOOK_MS = 2_000
 """Points are no further apart than that while something does: what a deploy leaves behind is over in a minute."""
 MOMENT_MS = 10
-"""Where the curve bends it is looked at, unless somebody has looked a moment ago, and a moment later."""
+"""The curve is sampled where it bends, unless it was sampled a moment ago, and again a moment later."""
 FINER = 50
 """While records wait and nothing happens, points are apart a fiftieth of the time that it has been so."""
 
@@ -146,7 +146,7 @@ class World:
     # The run
 
     def prepare(self) -> None:
-        self.trace.tell(0, "wanted", topics=self.catalogue.wanted)  # until somebody subscribes
+        self.trace.tell(0, "wanted", topics=self.catalogue.wanted)  # until a member subscribes
         for spec in self.scenario.topics:
             self.catalogue.add(spec)
         self.broker.start()
@@ -410,7 +410,7 @@ class World:
         lag = self.records.waiting(now_ms) + sum([reader.lag_at(now_ms) for reader in behind])
         lag -= sum([stream.written(now_ms) - stream.read for stream in self.catalogue.unwanted() if not stream.readers])
         for tp, stream in self.records.shared.items():
-            # By somebody who has not heard that it is out: records wait for whoever is further.
+            # By a process that has not heard that it is out: records wait for the one that is further.
             readers = [process.reader for process in self.processes.values() if tp in process.reader.streams]
             lags = [reader.lag_of(stream, now_ms) for reader in readers]
             lag -= sum(lags) - min(lags, default=0)

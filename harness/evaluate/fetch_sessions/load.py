@@ -18,7 +18,7 @@ from rebalance_lab.harness.evaluate.fetch_sessions.session_cache import EVICTION
 FETCH_MS = 500
 """How often a client with nothing new to read asks: fetch.max.wait.ms."""
 LEAP_MS = EVICTION_MS // 2
-"""No longer: a session must not look unused because nobody played its fetches."""
+"""No longer: a session must not look unused because the simulation left its fetches out."""
 WARM_UP_MS = 10 * EVICTION_MS
 DOWNTIME_MS = 5_000
 GAP_MS = 5_000

@@ -27,7 +27,7 @@ SLOTS = 1_000
 """max.incremental.fetch.session.cache.slots, a broker's setting."""
 SHARDS = 8
 EVICTION_MS = 120_000
-"""A constant of the broker: min.incremental.fetch.session.eviction.ms is not a setting that anybody can change."""
+"""A constant of the broker: min.incremental.fetch.session.eviction.ms is not a setting that an operator can change."""
 INT32_MAX = 2**31 - 1
 
 Rank: TypeAlias = tuple[bool, int, int]

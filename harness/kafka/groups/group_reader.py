@@ -155,7 +155,7 @@ class Reader:
             told = self.ask(what, lambda: classic_subscriptions(self.admin, self.group_id, self.left_s))
         else:
             told = consumer_subscriptions(self.bootstrap, self.group_id, self.left_s) if self.is_plain else None
-        # Somebody may have come between the two questions.
+        # A member may have come between the two questions.
         return told if told is not None and all(one.member_id in told for one in found.members) else None
 
     def committed(self) -> dict[TopicPartition, int]:

@@ -23,7 +23,7 @@ class LiveMember:
     host: str
     instance_id: str | None
     topics: tuple[str, ...]
-    """What it subscribes to; where nobody says (GroupDescription.inferred), what it owns."""
+    """What it subscribes to; where no source says (GroupDescription.inferred), what it owns."""
     owned: Mapping[str, tuple[int, ...]]
     rack: str | None = None
 

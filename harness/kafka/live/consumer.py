@@ -228,7 +228,7 @@ def main() -> None:
     threading.Thread(target=member.listen, daemon=True).start()
     try:
         member.run()
-    except BrokenPipeError:  # whoever started it is gone, and would have been told
+    except BrokenPipeError:  # the parent that started it is gone, and would have been told
         os._exit(1)
 
 

@@ -98,7 +98,7 @@ class LiveWorld:
                     "rates": self.rates(),
                 }
             )
-            self.trace.tell(self.kernel.now_ms, "wanted", topics=self.wanted)  # until somebody subscribes
+            self.trace.tell(self.kernel.now_ms, "wanted", topics=self.wanted)  # until a member subscribes
             schedule(self)
             await asyncio.sleep(self.scenario.duration_ms / 1_000)
             self.finish()

@@ -130,7 +130,7 @@ def main() -> None:
     threading.Thread(target=writer.listen, daemon=True).start()
     try:
         writer.run()
-    except BrokenPipeError:  # whoever started it is gone, and would have been told
+    except BrokenPipeError:  # the parent that started it is gone, and would have been told
         os._exit(1)
 
 

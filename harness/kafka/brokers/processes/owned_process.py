@@ -56,7 +56,7 @@ class RunFolder:
 def sweep() -> None:
     """Remove the run folders of owners that are gone."""
     for lock in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LOCK}"):
-        # Somebody else's folder, or one that vanishes while we look, is none of our business.
+        # Leave alone a folder of another owner, or one that vanishes meanwhile.
         with suppress(OSError), lock.open("w") as held:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(lock.parent, ignore_errors=True)
@@ -75,7 +75,7 @@ class KeptProcess:
         )
         try:
             self.pid = self._read_pid(command[0])
-        except BaseException:  # a signal of the owner's may come right here, before anybody holds this object
+        except BaseException:  # a signal of the owner's may come right here, before any code holds this object
             self._close_pipes()
             self._keeper.wait()
             raise

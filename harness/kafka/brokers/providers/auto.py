@@ -38,7 +38,7 @@ def choose(
     *, config: BrokerConfig | None = None, kafka_version: str | None = None, port: int | None = None
 ) -> tuple[str, dict[str, str]]:
     """The provider's name, and the reason for each that was passed over."""
-    # Somebody who configured an address means it: if it does not answer, that is an error and no reason to go on.
+    # A user who configured an address means it: if it does not answer, that is an error and no reason to go on.
     if external.configured() is not None:
         return "external", {}
     passed_over = {"external": external.available() or ""}
