@@ -129,7 +129,7 @@ def check_place(file: str | None, given: str | None = None) -> None:
 
 def why_not_there(file: str) -> str | None:
     place = Path(file)
-    if file in ("", "-"):  # `-` is standard input elsewhere: nobody wants a file of that name
+    if file in ("", "-"):  # `-` is standard input elsewhere: no user wants a file of that name
         return "name a file"
     if place.is_dir():
         return "it is a folder"

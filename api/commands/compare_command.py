@@ -183,7 +183,7 @@ def table(comparison: Comparison, width: int) -> Table:
     left = width - needed(ranking, first)
     names = []
     for name, (title, _) in COLUMNS.items():
-        # A column that says 0 for everybody says nothing.
+        # A column that is 0 for every strategy says nothing.
         if not any(one.costs and one.costs[name].high for one in ranking):
             continue
         left -= 2 + max(map(len, [*title.split("\n"), *(cell(one, name) for one in ranking)]))

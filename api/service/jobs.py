@@ -44,7 +44,7 @@ class Job:
         self.state = state
         for name, value in changes.items():
             setattr(self, name, value)
-        # Whoever waits has the old one; whoever comes next waits for the next change.
+        # A client that waits has the old one; the next client waits for the next change.
         self.changed.set()
         self.changed = asyncio.Event()
 
