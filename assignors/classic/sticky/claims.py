@@ -203,7 +203,7 @@ def settle_collisions(claims: Claims) -> None:
             other = last_claimer.get(number)
             if other is not None:
                 # Not the generation of the other one's claim: clients that send none in their subscription lose to
-                # whoever comes later, instead of both losing.
+                # a member that comes later, instead of both losing.
                 generation_of_other = generations_of(members[other]).subscription
                 if generation < generation_of_other:
                     continue
