@@ -3,8 +3,8 @@
 Given      topics with partition counts, members with subscriptions and what they own
 Returns    nothing by itself; these are values, frozen, compared and printed by what they hold
 Compact    inside, a partition is one int (`Layout`): a share is a sequence of ints, and sorting by (topic, partition)
-           is sorting ints. What a caller sees looks like a mapping of lists, and is built only when it is looked at:
-           one small list per topic and member is what costs most in a large answer.
+           is sorting ints. What a caller sees looks like a mapping of lists, and is built only when it is looked at.
+           One small list per topic and member is what costs most in a large answer.
 Start at   Group, then Assignment
 """
 
@@ -316,8 +316,8 @@ def copied(mapping: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def owned_numbers(layout: Layout, member: Member) -> Sequence[int] | None:
-    """Return a member's claims as numbers, without work when they came from an assignment over the same layout; None
-    when a claim is on a partition that does not exist.
+    """Return a member's claims as numbers, without work when they came from an assignment over the same layout. Return
+    None when a claim is on a partition that does not exist.
     """
     owned = member.owned
     if isinstance(owned, Share) and owned.layout is layout:

@@ -5,10 +5,10 @@ Returns    Optimum: the best counts, then the fewest moves, then the most rack m
            Beyond `exact_up_to` partitions it has only bounds, and `exact` says so
 Balance    the smallest sum of squared counts. Every such balance has the same counts in sorted order and is the best
            by any other fair measure too (smallest maximum, then smallest second, ...).
-Method     1. balance alone: start from water-filling, then send units along alternating paths from a heavier member
-              to one lighter by two or more until no such path is left (optimal semi-matching, Harvey et al. 2003)
-           2. a min-cost flow among the best balances, where a move costs more than all rack misses together. It needs
-              only a window of one around the counts of step 1: the best balances are the bases of a matroid, shifted
+Method     1. Balance alone: start from water-filling, then send units along alternating paths from a heavier member
+              to one lighter by two or more. Stop when no such path is left (optimal semi-matching, Harvey et al. 2003).
+           2. A min-cost flow among the best balances, where a move costs more than all rack misses together. It needs
+              only a window of one around the counts of step 1. The best balances are the bases of a matroid, shifted
               (Frank and Murota 2021), so no member's count differs by more than one between two of them
 Cost       members and topics that are alike are one node, so the flow grows with claims and classes, not their product
 Reference  networkx.network_simplex; imported when first needed, because no assignor should wait for it

@@ -2,8 +2,8 @@
 
 Given      the members of a group
 Returns    member ids in serving order; per topic the positions of its subscribers in that order
-Compact    members with the same topics form one class, and topics with the same classes share one list of positions,
-           so that a group whose members all subscribe alike costs no more than one list
+Compact    members with the same topics form one class, and topics with the same classes share one list of positions.
+           So a group whose members all subscribe alike costs no more than one list
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Assign one group, or many, by a strategy: a request of the JSON contract to its answer.
 
 Given      decoded JSON: {"strategy": ..., "group": ...}, a bare group, or {"requests": [...]}
-Returns    the answer of the contract; ContractError or AssignorError for a single request that is wrong, and the same
-           as data in its place for one of many
+Returns    the answer of the contract; ContractError or AssignorError for a single request that is wrong. One of
+           many has the error as data in its place
 Start at   answer_document
 """
 

@@ -1,6 +1,6 @@
 """Choose a strategy for a scenario, a group or a saved comparison: why, how sure, what to paste, how to migrate.
 
-Given      a decoded document and what is asked beside it; `run` runs the comparison where none was saved, so that the
+Given      a decoded document and what is asked beside it; `run` runs the comparison where none was saved. So the
            command line can show a bar and the service can hold it to limits
 Returns    Advised; `to_json` is what --json prints and what HTTP answers
 Start at   advise

@@ -5,18 +5,18 @@ Returns    an Assignment. Partitions that change hands are withheld this round a
 Load       a partition counts as load / mean load + 1/100, in whole millionths: an idle partition still costs a poll, so
            idle ones spread by count. A topic without loads counts as the mean of the others.
 Capacity   relative to the largest, read to one part in 32 or finer: it is an estimate anyway, and few sizes search fast
-Bound      utilisation is a member's load over its capacity. In a settled answer, for any two subscribers of a topic,
-           either their utilisations differ by at most `threshold` (default 0.1) x the group's mean utilisation, or no
-           single partition could go from the hotter to the colder one and lower the larger of the two by more than
-           a twentieth of a mean partition's load. load_bound_violation checks it.
+Bound      utilisation is a member's load over its capacity. A settled answer holds one of two things for any two
+           subscribers of a topic. Their utilisations differ by at most `threshold` (default 0.1) x the group's mean
+           utilisation. Or no single partition could go from the hotter to the colder one and lower the larger of the
+           two by more than a twentieth of a mean partition's load. `load_bound_violation` checks it.
 Moves      a claim is kept until the bound is broken; then the hottest member gives to the coldest that may take it
 Two rounds a plan is accepted when the next round, given what this one hands out, would place the withheld partitions
            without releasing another. Where none of a few plans does, a third round follows: about 1 in 5,000 steps of
            random churn, 1 in 500 groups of random, contradictory claims
-Order      whole numbers, and ties by count, then rack, then member id as Java orders strings: neither the order of the
-           input nor of a sum can change the answer
-No loads   or all alike, and equal capacities: with equal subscriptions and no racks cooperative-sticky's answer;
-           otherwise this one with threshold 0: no single move could make the counts more even
+Order      whole numbers, and ties by count, then rack, then member id as Java orders strings. So neither the order of
+           the input nor of a sum can change the answer
+No loads   or all alike, and equal capacities: with equal subscriptions and no racks the answer is cooperative-sticky's.
+           Otherwise it is this one with threshold 0: no single move could make the counts more even
 Reference  KAFKA-5337; the withholding is the general rule of Kafka's CooperativeStickyAssignor
 Start at   LoadAwareAssignor.assign, then _Plan
 """

@@ -3,7 +3,7 @@
 Given      keys with their 32-bit hash codes, in the order of insertion, and the table's first size
 Returns    the keys, or their positions, in Java's iteration order
 Model      bucket = (h ^ h >>> 16) & (capacity - 1); buckets ascending, inside a bucket the order of the chain.
-           Doubling a table keeps the relative order inside every chain, so the order of a map that was only put into
+           Doubling a table keeps the relative order inside every chain. So the order of a map that was only put into
            is a stable sort of the insertions by bucket, at the final capacity
 Reference  java.util.HashMap of JDK 17 (from JDK 19 on, copies of 12, 24, 48... elements get smaller tables)
 Start at   put_order for many keys at once, HashTable where keys also leave or come by computeIfAbsent

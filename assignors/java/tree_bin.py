@@ -1,8 +1,8 @@
 """Model a HashMap bucket that has become a red-black tree, which only colliding keys ever cause.
 
 Given      nodes of one bucket, in the order of their chain
-Keeps      `chain`, the order in which Java walks the bucket. The tree matters only because it decides that order:
-           a new key is linked directly behind its parent in the tree, and the root always moves to the front
+Keeps      `chain`, the order in which Java walks the bucket. The tree matters only because it decides that order.
+           A new key is linked directly behind its parent in the tree, and the root always moves to the front
 Reference  java.util.HashMap.TreeNode of JDK 17: treeify, putTreeVal, moveRootToFront, balanceInsertion
 """
 

@@ -3,7 +3,7 @@
 Given      a sequence (sequence_file.py has the format), decoded from JSON
 Returns    a Transcript: every answer and every group's states, with the time; to_json is what `play --json` prints
 Errors     ContractError with the path; in {"sequences": [...]} it stands in the place of that sequence's result
-Order      by (time, sequence): first scheduled, first served. A timer that is due when a step comes goes first, and so
+Order      by (time, sequence): first scheduled, first served. A timer that is due when a step comes goes first, so
            a request can refer to what a timer of the same instant answered
 Start at   play, play_many
 """

@@ -5,7 +5,7 @@ Returns    partitions, consumers, brokers, and the time to catch up after an out
 Partitions target / min(a partition's rate, a consumer's rate), for the demand at the horizon and with headroom: they
            are chosen once, because adding some later sends keys to other partitions
 Consumers  the fewest that no share overloads. A partition is never split, so 10 partitions on 6 consumers give some 2
-           and some 1, and the fullest decides: that is why dividing rates alone promises too much.
+           and some 1, and the fullest decides. That is why dividing rates alone promises too much.
 Units      records or bytes per second, the same for all three
 Reference  Kafka: The Definitive Guide, "How to choose the number of partitions"
 Start at   size

@@ -2,8 +2,8 @@
 
 Given      the facts of a run, in order
 Returns    each gap as it closes, to its callers: costs.py adds gaps up, ownership.py draws them
-Counted    from the end of the group's start-up (start_up.py), to the partition's next owner, its deletion, the end
-           of all subscriptions to it, or of the run. Where the start-up never ends, or takes too long to be one, from
+Counted    from the end of the group's start-up (start_up.py), to the partition's next owner, its deletion, its
+           last unsubscription, or the end of the run. Where the start-up never ends, or takes too long to be one, from
            the partition's first owner, or since a member wants it
 Wanted     the topics that the trace says members want; all topics, where it says nothing
 Start at   Gaps.feed

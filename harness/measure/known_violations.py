@@ -87,8 +87,8 @@ def rebalances_for_ever(scenario: Scenario, strategy: str, found: Broken) -> boo
 
 def never_gave_it_up(scenario: Scenario, strategy: str, found: Broken) -> bool:
     """Tell whether a static member came back between the two rounds of a cooperative rebalance. Only a member that
-    revokes asks for the second round, and one that comes back to a stable group is given what is stored for it, without
-    a rebalance. Seen with Java's consumers on a real broker (tests/harness/kafka/live/test_slow_applications.py).
+    revokes asks for the second round. One that comes back to a stable group is given what is stored for it, without a
+    rebalance. Seen with Java's consumers on a real broker (tests/harness/kafka/live/test_slow_applications.py).
     """
     comes_back = any(isinstance(one, Restart | RollingRestart | Start) for one in scenario.timeline)
     keeps_places = is_cooperative(strategy) and is_static(scenario, strategy)

@@ -91,7 +91,7 @@ def times_behind(points: Sequence[Fact], lasts_ms: Sequence[int]) -> list[int]:
 
 
 def most_of_the_time(waiting: Sequence[int], lasts_ms: Sequence[int]) -> int:
-    """Return the lag that is not exceeded in 99 % of the time. The search goes from the top down: between its two ends
+    """Return the lag that is not exceeded in 99 % of the time. The search goes from the top down. Between its two ends
     a stretch adds evenly to the time above a level, and all of it at once if both ends are equal.
     """
     left_ms, level = sum(lasts_ms) / 100, 0.0

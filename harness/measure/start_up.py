@@ -1,6 +1,6 @@
 """Find the end of a group's start-up, because what it takes to get going is no cost of later events.
 
-Over       once the group has come to rest: it is stable, every started process has been called with an assignment, and
+Over       once the group has come to rest. It is stable, every started process has been called with an assignment, and
            every partition that a member wants is read. Or as soon as something happens to it: an event, or a record
            that holds a process up
 Not yet    while new processes start and nothing has happened: a KIP-848 group is at rest with its first member, long

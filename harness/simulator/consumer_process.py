@@ -305,8 +305,8 @@ class Process:
             self.batches.go_on()
 
     def read_on(self) -> None:
-        """Read on, or not: nothing is processed in a standstill, a callback or close(), while one record holds all up,
-        or where nothing can be fetched.
+        """Read on, if records can be fetched and processed. Nothing is processed in a standstill, a callback or
+        close(), or while one record holds all up.
         """
         still = self.paused or self.in_callback or self.closing or self.stalled or self.fetching or self.cut_off
         if still is self.reader.running and self.reader.streams:

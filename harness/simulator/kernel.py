@@ -1,7 +1,7 @@
 """Keep virtual time: a heap of scheduled events, timers that are cheap to put off, and leaps over idle time.
 
 Order      by time, then by the order of scheduling: the same calls give the same run
-Timers     one heap entry a key: a timer that is put off again and again (a session, with every heartbeat) is moved when
+Timers     one heap entry a key. A timer that is put off again and again (a session, with every heartbeat) is moved when
            its entry comes up, not each time it is set
 Leaps      while a group is at rest, its machines repeat themselves. Machines know time only as differences, so `leap`
            can move all their entries to a later moment. It moves each by whole periods of its own, so that heartbeats

@@ -160,7 +160,7 @@ class Wire:
 
 
 def without(request: OffsetCommitRequest, is_old: Callable[[TopicPartition], bool]) -> OffsetCommitRequest:
-    """Leave out commits of a deleted topic, which are no progress in the one that has its name now: Kafka's commits
+    """Leave out commits of a deleted topic, which are no progress in the topic that has its name now. Kafka's commits
     name topics by their ids.
     """
     offsets = {tp: offset for tp, offset in committed_offsets(request).items() if not is_old(tp)}

@@ -3,7 +3,7 @@
 Written    at the rates of their scenario, into record_flow.py
 Heard      the coordinator hears of a change at once, each client with its next metadata. A client that reads a deleted
            topic, or asks for a missing one, hears within moments
-Again      a topic that is created under the name of a deleted one is another topic: it has an id of its own, and
+Again      a topic that is created under the name of a deleted one is another topic. It has an id of its own, and
            positions in the old topic do not count in it
 Start at   Catalogue.create, delete
 """

@@ -1,7 +1,7 @@
 """Answer any request with one error, as a broker does before it looks at the group.
 
-A coordinator that loads its partition or has lost it answers this way. So can what stands in front of a coordinator:
-a server without authorisation, or a simulated network that knows the coordinator to be on another broker.
+A coordinator that loads its partition or has lost it answers this way. So can a layer in front of it: a server
+without authorisation, or a simulated network whose coordinator is on another broker.
 """
 
 from __future__ import annotations

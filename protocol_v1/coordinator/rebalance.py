@@ -2,7 +2,7 @@
 
 prepare      the group becomes PreparingRebalance: parked syncs get an error, and members get time to rejoin
 try_complete the join phase ends early once every member, and every id handed out, has joined
-complete     members that have not rejoined are dropped, the generation goes up, the parked joins are answered
+complete     members that have not rejoined are dropped, the generation goes up, the parked joins are answered.
 
 A group that was empty waits for group.initial.rebalance.delay.ms first, and longer while members keep coming.
 Reference  GroupMetadataManager.prepareRebalance, completeClassicGroupJoin in Apache Kafka

@@ -1,8 +1,8 @@
 """List how a member reacts to each error code, by the request that was refused, as one table.
 
 Missing    a code that the table does not name for a request has that request's reaction in OTHERWISE
-Guarded    the resets of Join, Sync and Heartbeat happen only while the member's generation is still the one that the
-           request was sent in; the handlers see to that
+Guarded    the handlers reset after Join, Sync and Heartbeat only while the member still has the generation in which the
+           request was sent
 Reference  the response handlers of AbstractCoordinator and ConsumerCoordinator in Apache Kafka 4.3.1
 Start at   REACTIONS, reaction
 """

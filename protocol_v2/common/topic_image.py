@@ -1,7 +1,7 @@
 """Hold the topics that a coordinator knows as one immutable image, and find what changed between two images.
 
-Topic id   names an incarnation: `orders`, and `orders#2` once it was deleted and created again (a driver that has real
-           ids gives them, and then they follow the `#`). Partitions are held under the id, so that what belonged to the
+Topic id   names an incarnation: `orders`, and `orders#2` once it was deleted and created again. (A driver that has real
+           ids gives them, and then they follow the `#`.) Partitions are held under the id, so that what belonged to the
            deleted topic is never mistaken for the new one
 Numbers    a topic without a real id is numbered for the assignors, sorted names first, as spec'd for the JSON contract
 Start at   MetadataImage.updated

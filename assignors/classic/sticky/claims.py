@@ -2,7 +2,7 @@
 
 Given      a group, and where a member's generation is read from (the one thing in which the two assignors differ)
 Returns    Claims: each member's owned partitions, with at most one owner each, and whether all subscriptions are equal
-Numbers    a partition is its number in the group's layout; a claim on a partition that does not exist, which Java
+Numbers    a partition is its number in the group's layout. A claim on a partition that does not exist, which Java
            accepts, gets a number above all others
 Order      Java goes through the members in hash order. That matters only where claims collide or topic lists are odd
            (empty, or with duplicates), so hash order is worked out only then

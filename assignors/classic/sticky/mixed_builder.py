@@ -1,6 +1,6 @@
 """Assign stickily where subscriptions differ: keep what can be kept, fill up the lightest, move until balanced.
 
-Given      the claims of a group; members get numbers in the order of their ids, so that `size * members + number` sorts
+Given      the claims of a group. Members get numbers in the order of their ids, so that `size * members + number` sorts
            them as Java's live order does: by partitions held, then by id
 Returns    member id to partition numbers
 Speed      Java tests the balance of the whole group before it looks at a partition. The test is not needed: in a

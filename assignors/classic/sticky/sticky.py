@@ -2,9 +2,9 @@
 
 Given      a group; what members own comes with the generation in which they got it
 Returns    an assignment in which no two members differ by more than one partition
-Equal      1. each member keeps what it owns up to its quota, low partition numbers first;
-           2. partitions go to members on their racks, where racks matter;
-           3. what is left is dealt to those below the minimum in a circle, then to those at the minimum.
+Equal      1. Each member keeps what it owns up to its quota, low partition numbers first.
+           2. Partitions go to members on their racks, where racks matter.
+           3. What is left is dealt to members below the minimum in a circle, then to those at the minimum.
            Every round of a circle is a slice, a share that does not change keeps its object, and a fresh assignment
            comes out as `everything[i::members]`
 Mixed      subscriptions that differ have their own builder: mixed_subscriptions.py

@@ -1,6 +1,6 @@
 """Draw groups that have broken real assignors: the same random source gives the same group in every process.
 
-Sizes      most have at most 6 members, where corners are close to each other; some have 17 to 40, because an assignor
+Sizes      most have at most 6 members, where corners are close to each other. Some have 17 to 40, because an assignor
            that counts to sixteen, or tries every subset, only shows it there
 Ids        c9 before c10, uuids, all of unicode, words with one Java hash code; static members among dynamic ones
 Topics     no partitions, one, many; topics without a subscriber, subscribed topics that do not exist, duplicates

@@ -2,7 +2,7 @@
 
 The module imports next to nothing, not even json.
 
-Cost       a group as bytes is a tenth of what drawing it again over there would cost; a process that has to start for
+Cost       a group as bytes is a tenth of what drawing it again over there would cost. A process that has to start for
            some hundred groups mostly costs what it imports
 Start at   pack, digest
 """

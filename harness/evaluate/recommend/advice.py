@@ -1,7 +1,7 @@
 """Choose the strategy to take, in words that rest on figures.
 
 Clear      the next best costs more in every part of the interval of the paired differences, and at least a twentieth
-Otherwise  it is a small difference or too close to call: the current strategy stays if it is among the best, else the
+Otherwise  it is a small difference or too close to call. The current strategy stays if it is among the best, else the
            simpler one is taken
 Start at   recommend
 """

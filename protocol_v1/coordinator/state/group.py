@@ -1,9 +1,9 @@
 """Hold a classic group: its members, generation, leader and protocol, and the counters that keep every message cheap.
 
 Given      calls from the rules in ../rebalance.py, ../join.py, ../sync.py and the files beside them; it decides nothing
-Invariant  awaiting_join is the number of parked joins; supported counts each name over all members; static maps every
-           instance id to its one holder; a leader is set exactly while there are members
-Cost       what a heartbeat, a join, a sync or a leave touches is constant, or logarithmic for the member order; only
+Invariant  `awaiting_join` is the number of parked joins. `supported` counts each name over all members. `static` maps
+           every instance id to its one holder. A leader is set exactly while there are members
+Cost       what a heartbeat, a join, a sync or a leave touches is constant, or logarithmic for the member order. Only
            the end of a phase looks at every member, as only then every member is answered. A takeover in Stable
            does so too: its record lists them all
 Reference  ClassicGroup and ClassicGroupMember in Apache Kafka
@@ -184,7 +184,7 @@ class ClassicGroup:
     def replace(self, old: ClassicMember, new_id: str) -> ClassicMember:
         """Give the instance id, the leadership and all that was stored to a new member id (KIP-345).
 
-        pending_sync keeps the old id, as Kafka does: its timer may later start a needless rebalance.
+        The old id stays in pending_sync, as in Kafka: its timer may later start a needless rebalance.
         """
         del self.members[old.member_id]
         self.order.remove(old.member_id)

@@ -3,8 +3,8 @@
 Written    a group's birth by JoinGroup, the leader's assignment, a static takeover in Stable, the last member's end;
            and every committed offset. Not written: joins, leaves, handed-out ids, generations without an assignment
 Pending    offsets of a transaction count from its end on, and only if nothing later has been committed meanwhile
-Invariant  replay(records) depends on the last record of each key alone, so a compacted log gives the same groups;
-           except for transactions, which a log keeps until they end
+Invariant  replay(records) depends on the last record of each key alone, so a compacted log gives the same groups.
+           Transactions are the exception: a log keeps them until they end
 Reference  GroupMetadataValue, OffsetCommitValue; GroupMetadataManager.replay in Apache Kafka
 Start at   replay
 """

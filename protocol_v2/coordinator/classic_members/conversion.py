@@ -2,7 +2,7 @@
 
 Upgrade    a KIP-848 consumer joins a classic group: the classic members become members of a consumer group, with the
            classic generation as their epoch
-Downgrade  the last member that speaks the consumer protocol leaves: the group becomes classic again, with the group
+Downgrade  the last member that speaks the consumer protocol leaves. The group becomes classic again, with the group
            epoch as its generation and the targets as assignments
 Policy     group.consumer.migration.policy allows either, both or none; groups without members convert in any case
 Reference  convertToConsumerGroup, convertToClassicGroup, validateOnlineUpgrade in Apache Kafka

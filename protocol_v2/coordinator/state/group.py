@@ -1,9 +1,9 @@
 """Hold a consumer group: what the log says about it, and the indices that keep every message cheap.
 
 Given      values from records.apply, the one place where a group changes; it decides nothing by itself
-Invariant  partition_epochs is {p: epoch of m} for every p that a member m holds or is giving up; no other member holds
-           p. stable_at, names, regexes, assignors and the classic counters count over members. static maps each
-           instance id to its one holder
+Invariant  `partition_epochs` is {p: epoch of m} for every p that a member m holds or is giving up. No other member
+           holds p. `stable_at`, `names`, `regexes`, `assignors` and the classic counters count over members. `static`
+           maps each instance id to its one holder
 Cost       what a heartbeat touches is the size of its member's share, whatever the size of the group. A heartbeat that
            changes membership or a subscription also sums over the counts of the group's topics
 Reference  ConsumerGroup and ModernGroup in Apache Kafka

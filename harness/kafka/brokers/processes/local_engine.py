@@ -2,7 +2,7 @@
 
 Given      dockerd (Debian: docker.io), unshare and root
 Returns    an engine under a short temp folder, reached by DOCKER_HOST, with no bridge, iptables rule or forwarding
-Invariant  dockerd is the first process of its own process namespace and mounts in its own mount namespace: when it
+Invariant  dockerd is the first process of its own process namespace and mounts in its own mount namespace. When it
            ends, or its owner is killed (owned_process.py), the kernel takes every container and mount with it
 Start at   local_engine; as a module (`python -m ...local_engine -- COMMAND`) it runs COMMAND with such an engine
 

@@ -2,8 +2,8 @@
 
 Given      a command and a run folder
 Returns    a KeptProcess to signal and to wait for
-Invariant  when the owner ends, even by kill -9, its processes are killed and its run folder goes (see keeper.py);
-           should the keepers have been killed with it, the next run sweeps the folder away
+Invariant  when the owner ends, even by kill -9, its processes are killed and its run folder goes (see keeper.py).
+           Should the keepers have been killed with it, the next run sweeps the folder away
 Start at   RunFolder, KeptProcess
 """
 

@@ -2,7 +2,7 @@
 
 Given      an engine (DOCKER_HOST is honoured) that has the image or can pull it (../versions.py names it)
 Returns    a KRaft cluster of combined nodes on a network of its own, each advertised at a port of the host
-Invariant  containers and network carry a label with the run's id; they go with the cluster, and should its owner be
+Invariant  containers and network carry a label with the run's id. They go with the cluster. If its owner is
            killed, ../processes/container_keeper.py removes what carries that label (so no reaper image is pulled)
 Start at   start; a node is KafkaNode, faults are the engine's own: stop, kill, pause
 

@@ -2,8 +2,8 @@
 
 Given      a sequence as decoded JSON, and a Bench: a broker with its settings and topics
 Returns    an Outcome: the recording as a sequence file that `rebalance-lab play` takes, and the differences
-Busy       a machine that stands still for a while makes races: then it is done again, and if it is so every time, less
-           is compared (replay.py); `compared` says how much
+Busy       a computer that stands still for a while makes races. Then the comparison is done again, and if that happens
+           every time, less is compared (replay.py); `compared` says how much
 Start at   Bench.compare
 """
 

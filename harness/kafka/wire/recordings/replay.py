@@ -2,9 +2,9 @@
 
 Given      the sequence and what the broker answered
 Returns    our transcript, the member ids as the broker handed them out, and from when on it is too close to call
-Margin     where a timer is due within MARGIN_MS of the time in which the broker handled a step, or more if the computer
-           was busy then, the broker may have seen the two the other way round. Answers from then on prove nothing, and
-           are not compared
+Margin     where a timer is due within MARGIN_MS of the time in which the broker handled a step, the broker may have
+           seen the two the other way round. The margin is wider where the computer was busy. Answers from then on prove
+           nothing, and are not compared
 Start at   replay
 """
 
