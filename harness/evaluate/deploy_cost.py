@@ -110,8 +110,9 @@ def deploy_cost(strategy: str, group: SizedGroup, downtime_ms: int) -> DeployCos
 
 
 def mean_row(scenario: Scenario, strategy: str) -> Row:
-    """The mean of each figure: runs with good and with bad luck may lie far apart, and the middle of a few jumps from
-    the ones to the others."""
+    """Return the mean of each figure. Runs with good and with bad luck may lie far apart, and the middle of a few jumps
+    from the ones to the others.
+    """
     rows = []
     for seed in SEEDS:
         run = sample(scenario, strategy, seed)

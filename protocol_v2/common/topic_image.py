@@ -105,8 +105,9 @@ class MetadataImage:
         """Give topics their incarnations after a fail-over: the driver knows only what exists, the log what members
         hold.
 
-        A topic is taken for the last incarnation that the log has seen, or for a later one if it is smaller than that:
-        topics never shrink. A driver that deletes topics around a fail-over and needs to know better gives real ids.
+        A topic is taken for the last incarnation that the log has seen. It is taken for a later one if it is smaller
+        than that, because topics never shrink. A driver that deletes topics around a fail-over and needs to know better
+        gives real ids.
         """
         sizes: dict[str, int] = {}
         for topic_id, partition in seen:

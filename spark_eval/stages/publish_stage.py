@@ -1,8 +1,8 @@
 """Publish the decision table, as Parquet for machines and as JSON for people, pages and `recommend`: stage four.
 
 Given      the results and the cells of a sweep
-Returns    the table as data, with its provenance: versions, seeds, counts. It does not say when and where it was made, so
-           that the same runs give the same bytes
+Returns    the table as data, with its provenance: versions, seeds, counts. It does not say when or where it was made,
+           so that the same runs give the same bytes
 Start at   publish
 """
 

@@ -108,9 +108,9 @@ def read_claims(group: Group, generations_of: GenerationsOf) -> Claims:
 
 
 def subscriptions_equal(members: Mapping[str, Member], subscriptions: Sequence[tuple[str, ...]]) -> bool:
-    """Java's own idea of it: the first topics it meets become a set, and from then on every list must have as many
-    entries and name nothing else. An empty list is overlooked as long as it is met first; so is a duplicate that
-    makes up for a missing topic."""
+    """Compare subscriptions as Java does. The first topics it meets become a set, and from then on every list must have
+    as many entries and name nothing else.
+    """
     if not subscriptions:
         return True
     first = subscriptions[0]

@@ -5,7 +5,7 @@ Returns    Placed answers, or Broken
 Instances  `ask` takes a fresh instance every time; `ask_again` keeps one for the life of the Subject. A finding must
            not depend on where a class keeps its state
 Time       a timer ticks a few times a second; a tick during a call that has lasted too long raises inside it. A call
-           that cannot be interrupted (one long operation in C, a JVM) is left to search/sandbox.py
+           that cannot be interrupted (one long operation in C, a JVM) is left to ../search/sandbox.py
 Start at   Subject
 """
 
