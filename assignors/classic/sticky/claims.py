@@ -109,7 +109,8 @@ def read_claims(group: Group, generations_of: GenerationsOf) -> Claims:
 
 def subscriptions_equal(members: Mapping[str, Member], subscriptions: Sequence[tuple[str, ...]]) -> bool:
     """Compare subscriptions as Java does. The first topics it meets become a set, and from then on every list must have
-    as many entries and name nothing else.
+    as many entries and name nothing else. An empty list is overlooked as long as it is met first; so is a duplicate
+    that makes up for a missing topic.
     """
     if not subscriptions:
         return True
