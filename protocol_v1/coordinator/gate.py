@@ -40,7 +40,7 @@ from rebalance_lab.protocol_v1.coordinator.transactions import refused_txn_commi
 
 
 def heartbeat(request: HeartbeatRequest, error: Error) -> Response:
-    """A loading coordinator says NONE to whatever a heartbeat claims: a rejoin now could only fail."""
+    """Refuse a heartbeat. A loading coordinator answers NONE to whatever it claims: a rejoin now could only fail."""
     loading = error is Error.COORDINATOR_LOAD_IN_PROGRESS
     return HeartbeatResponse(error_code=Error.NONE if loading else error)
 

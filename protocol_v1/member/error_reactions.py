@@ -114,5 +114,7 @@ def reaction(request: type[Request], error: Error) -> Reaction:
 
 
 def java_name(error: Error) -> str:
-    """UNKNOWN_MEMBER_ID is UnknownMemberIdException: what a Java client writes into its next JoinGroup's reason."""
+    """Return Java's exception name, such as UnknownMemberIdException: a Java client writes it into its next JoinGroup's
+    reason.
+    """
     return "".join(word.capitalize() for word in error.name.split("_")) + "Exception"
