@@ -294,7 +294,7 @@ class Parser:
         return no(test) if negated else test
 
     def folded(self, test: CharTest) -> CharTest:
-        """A class holds both cases of its letters before it is negated."""
+        """Add the other case of each letter; a class holds both cases before it is negated."""
         if not self.ignore_case:
             return test
         return lambda letter: test(letter) or test(letter.lower()) or test(letter.upper())

@@ -71,7 +71,7 @@ class MetadataImage:
         return tuple(self.topics[name].digest for name in sorted(names) if name in self.topics)
 
     def updated(self, given: Mapping[str, int | Topic]) -> tuple[MetadataImage, frozenset[str]]:
-        """The next image, and the names that were created, deleted or changed."""
+        """Return the next image, and the names that were created, deleted or changed."""
         topics: dict[str, TopicImage] = {}
         incarnations, numbered = dict(self.incarnations), self.numbered
         for name in in_java_order(given):
@@ -140,5 +140,5 @@ def incarnation_id(name: str, incarnation: int) -> str:
 
 
 def numbered_id(number: int) -> str:
-    """A UUID with this number in its lower half, as Kafka writes UUIDs."""
+    """Return a UUID with this number in its lower half, as Kafka writes UUIDs."""
     return base64.urlsafe_b64encode(number.to_bytes(16)).decode().rstrip("=")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberConfig:
-    """The attribute is the property's name with underscores: max_poll_interval_ms is `max.poll.interval.ms`."""
+    """Hold the settings by their names with underscores: max_poll_interval_ms is `max.poll.interval.ms`."""
 
     group_id: str = "g"
     group_instance_id: str | None = None

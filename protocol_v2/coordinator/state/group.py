@@ -47,7 +47,7 @@ class RefreshDeadline:
 
 @dataclass(slots=True)
 class AssignorView:
-    """The topics of the last assignor call with their layout, kept so that the next call can reuse its shares."""
+    """Hold the topics of the last assignor call with their layout, kept so that the next call can reuse its shares."""
 
     group: Group
     topic_ids: tuple[str, ...]
@@ -107,7 +107,9 @@ class ConsumerGroup:
         return Subscriptions(self.names, self.regexes, self.regex_topics)
 
     def interned(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Sorted, each once, and one tuple for all who subscribe alike: an assignor sees at a glance that they do."""
+        """Return names sorted, each once, in one tuple for all members that subscribe alike: an assignor sees at once
+        that they do.
+        """
         ordered = tuple(sorted(set(names)))
         return self.name_sets.setdefault(ordered, (ordered, frozenset(ordered)))[0]
 
@@ -116,7 +118,7 @@ class ConsumerGroup:
         return self.name_sets.setdefault(names, (names, frozenset(names)))[1]
 
     def matched_topics(self, metadata: MemberMetadata) -> tuple[str, ...]:
-        """An expression that is not resolved yet matches nothing."""
+        """Return the topics that an expression matches; one that is not resolved yet matches nothing."""
         resolved = self.resolved.get(metadata.subscribed_topic_regex)
         return resolved.topics if resolved is not None else ()
 
