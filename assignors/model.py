@@ -85,7 +85,7 @@ class Member:
 
 
 class _MemberToBe:
-    """The same fields, and nothing that keeps them from being set."""
+    """Hold the same fields, with nothing that keeps them from being set."""
 
     __slots__ = Member.__slots__
 
@@ -140,7 +140,7 @@ class Layout:
         return found
 
     def numbers_of(self, owned: Mapping[str, Sequence[int]]) -> list[int] | None:
-        """The numbers of these partitions in their order, or None when one of them does not exist here."""
+        """Return the numbers of these partitions in their order, or None when one of them does not exist here."""
         numbers: list[int] = []
         for name, partitions in owned.items():
             topic = self.index.get(name)
@@ -271,7 +271,7 @@ class Group:
 
     @property
     def hash_order(self) -> Sequence[str]:
-        """Member ids as Java walks them: its groups are a HashMap, filled in order of arrival."""
+        """Return member ids as Java walks them: its groups are a HashMap, filled in order of arrival."""
         if self._hash_order is None:
             from rebalance_lab.assignors.java.hash_order import string_order
 

@@ -47,7 +47,7 @@ def optimum(group: Group, *, exact_up_to: int = EXACT_UP_TO) -> Optimum:
 
 @dataclass(slots=True)
 class _Pool:
-    """Partitions that the same members may have and the same racks hold; they differ in their owners only."""
+    """Hold partitions that the same members may have and the same racks hold; they differ in their owners only."""
 
     classes: tuple[int, ...]
     racks: frozenset[str]
@@ -90,7 +90,7 @@ class _Problem:
         self.before = previous_owners(layout, members)
 
     def keepable(self, pool: _Pool) -> dict[int, list[int]]:
-        """The pool's partitions by previous owner, where that one still subscribes to them."""
+        """Return the pool's partitions by previous owner, where that one still subscribes to them."""
         owned: dict[int, list[int]] = {}
         classes = set(pool.classes)
         for number in pool.numbers:
@@ -152,7 +152,7 @@ def _deal(numbers: Sequence[int], shares: list[list[int]], wanted: Sequence[int]
 def best_loads(
     sizes: Sequence[int], demands: Sequence[tuple[int, tuple[int, ...]]], budget: float = inf
 ) -> list[int] | None:
-    """Per class of alike members, how many partitions they hold together in a best balance.
+    """Return per class of alike members how many partitions they hold together in a best balance.
 
     `demands` are counts of partitions with the classes that may have them. Inside a class counts are as even as can
     be, so a class is known by its size and its load. None when the budget of edges to look at runs out.
@@ -229,7 +229,9 @@ class _Balance:
         return True
 
     def _reachable(self, source: int) -> dict[int, tuple[int, int]]:
-        """Classes that units of the source can be shifted to, each with the class and demand it is reached by."""
+        """Return classes that units of the source can be shifted to, each with the class and demand it is reached
+        by.
+        """
         came: dict[int, tuple[int, int]] = {}
         seen: set[int] = set()
         queue = deque([source])
@@ -246,7 +248,7 @@ class _Balance:
         return came
 
     def _worth_moving(self, source: int, target: int, most: int) -> int:
-        """The most units of which each still goes from a member to one lighter by two."""
+        """Return the most units of which each still goes from a member to one lighter by two."""
         low = 1
         while low < most:
             middle = (low + most + 1) // 2
@@ -266,7 +268,7 @@ def _per_member(problem: _Problem, loads: Sequence[int]) -> list[int]:
 
 
 def _cheapest_flow(problem: _Problem, counts: Sequence[int]) -> list[list[int]]:
-    """Among the best balances, the one with the fewest moves and then the most rack matches, as shares."""
+    """Return, among the best balances, the one with the fewest moves and then the most rack matches, as shares."""
     import networkx
 
     keepable = [problem.keepable(pool) for pool in problem.pools]

@@ -61,7 +61,7 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Optimum:
-    """The best that this group allows; optimal.py computes it."""
+    """Hold the best that this group allows; optimal.py computes it."""
 
     counts: tuple[int, ...]
     """Per member, in the group's order."""
@@ -198,8 +198,9 @@ def distinct_subscriptions(group: Group) -> Iterable[tuple[str, ...]]:
 
 
 def subscription_classes(group: Group, member_ids: Sequence[str]) -> tuple[list[list[int]], list[tuple[int, ...]]]:
-    """Members who subscribe to the same existing topics are alike. Returns the members of each class as positions in
-    `member_ids`, and for each topic of the layout the classes that subscribe to it."""
+    """Put members that subscribe to the same existing topics together: they are alike. Returns the members of each
+    class as positions in `member_ids`, and for each topic of the layout the classes that subscribe to it.
+    """
     index = group.layout.index
     topics_of = {
         id(topics): frozenset(index[name] for name in topics if name in index)
@@ -216,7 +217,7 @@ def subscription_classes(group: Group, member_ids: Sequence[str]) -> tuple[list[
 
 
 def _subscriber_counts(group: Group) -> list[int]:
-    """Per topic of the layout, how many members subscribe to it."""
+    """Count per topic of the layout how many members subscribe to it."""
     index = group.layout.index
     counts = [0] * len(index)
     alike = Counter(id(member.topics) for member in group.members.values())
@@ -279,7 +280,7 @@ def _topic_spread_max(layout: Layout, owner: list[int], subscribers: list[int]) 
 
 
 def _rack_matches(group: Group, owner: list[int]) -> tuple[int, int]:
-    """Partitions read from the member's own rack, and those for which both racks are known."""
+    """Count partitions read from the member's own rack, and those for which both racks are known."""
     racks = [member.rack for member in group.members.values()]
     matches = known = 0
     if not any(racks):
@@ -319,7 +320,8 @@ def jain(counts: Sequence[int]) -> float | None:
 
 
 def excess(counts: Sequence[int], best: Sequence[int]) -> int:
-    """Partitions to take from too heavy members until the counts are the best ones. Who is heavy does not matter:
-    every best balance has the same counts in sorted order, so rank is compared with rank."""
+    """Count partitions to take from too heavy members until the counts are the best ones. Who is heavy does not matter:
+    every best balance has the same counts in sorted order, so rank is compared with rank.
+    """
     ranked = zip(sorted(counts, reverse=True), sorted(best, reverse=True), strict=True)
     return sum(max(0, have - want) for have, want in ranked)

@@ -135,7 +135,7 @@ def load_custom(target: str, path: str = "strategy") -> Assignor:
 
 
 def made(found: object, target: str, path: str) -> Assignor:
-    """An instance of what was found, or what was found itself: something with a method assign."""
+    """Return an instance of what was found, or what was found itself: something with a method assign."""
     try:
         assignor = found() if isinstance(found, type) else found
         method = getattr(assignor, "assign", None)

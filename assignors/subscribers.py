@@ -30,7 +30,7 @@ def static_members_first(members: Mapping[str, Member]) -> list[str]:
 
 
 def subscription_classes(subscriptions: Iterable[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], list[list[int]]]:
-    """The distinct subscriptions, and for each the positions that have it. Order and duplicates count."""
+    """Return the distinct subscriptions, and for each the positions that have it. Order and duplicates count."""
     distinct: list[tuple[str, ...]] = []
     positions: list[list[int]] = []
     by_value: dict[tuple[str, ...], list[int]] = {}

@@ -46,7 +46,7 @@ class State:
 
 
 def assign_heterogeneous(group: Group, order: Sequence[str], moves: list[Move] | None = None) -> Assignment:
-    """`moves`, where it is given, is told every step."""
+    """Assign where subscriptions differ; `moves`, where it is given, is told every step."""
     layout = group.layout
     subscribers = subscribers_by_topic(layout, [group.members[member_id].topics for member_id in order])
     kept = kept_shares(group, order)
@@ -194,8 +194,9 @@ def level_topic(layout: Layout, topic: int, levels: Levels, state: State) -> int
 
 
 class Levels:
-    """One topic's subscribers sorted by total, walked from both ends: a range at the bottom that rises and widens,
-    one at the top that falls and widens. Totals are read live; the order is that of the start."""
+    """Hold one topic's subscribers sorted by total, walked from both ends. A range at the bottom rises and widens, one
+    at the top falls and widens. Totals are read live; the order is that of the start.
+    """
 
     __slots__ = ("bottom_end", "bottom_level", "bottom_next", "imbalance", "members", "sizes", "top_end", "top_level",
                  "top_next", "top_start")  # fmt: skip

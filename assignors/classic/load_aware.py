@@ -134,7 +134,7 @@ class _Work:
         return sum(self.load[number] for number in self.readable) / (fsum(self.capacity) or 1.0)
 
     def near(self, number: int) -> Collection[str]:
-        """The racks of a partition's replicas, as far as they are known and any member has one."""
+        """Return the racks of a partition's replicas, as far as they are known and any member has one."""
         if not self.racks_matter:
             return ()
         name, partition = self.group.layout.partition_of(number)
@@ -164,8 +164,9 @@ class _Claims:
 
 
 def _by_count(work: _Work, claims: _Claims) -> list[Sequence[int]]:
-    """Cooperative-sticky's answer, on a group without the oddities that make Java's answers depend on input order. Its
-    members are told as far as that assignor looks at them: racks do not matter here."""
+    """Return cooperative-sticky's answer, on a group without the oddities that make Java's answers depend on input
+    order. Its members are told as far as that assignor looks at them: racks do not matter here.
+    """
     from rebalance_lab.assignors.classic.cooperative_sticky import CooperativeStickyAssignor
 
     group = work.group
@@ -213,7 +214,7 @@ class _Kind:
 
 
 class _Plan:
-    """A target for every partition, improved until the bound holds; then what can be handed out now."""
+    """Plan a target for every partition, improved until the bound holds; then find what can be handed out now."""
 
     def __init__(self, work: _Work, claims: _Claims, threshold: float) -> None:
         self.work = work
@@ -269,8 +270,9 @@ class _Plan:
         return {number for number in self.taken if self.home[number] not in (NOBODY, self.owner[number])}
 
     def _place(self, numbers: Collection[int]) -> None:
-        """Largest first, of equal ones those that fewest may take, each where utilisation ends lowest. What it depends
-        on is loads and counts alone, so that the next round comes to the same end from the same shares."""
+        """Place the largest first, of equal ones those that fewest may take, each where utilisation ends lowest. What
+        it depends on is loads and counts alone, so that the next round comes to the same end from the same shares.
+        """
         work = self.work
         takers = [sum(len(work.classes[number]) for number in classes) for classes in work.pools]
         for number in sorted(numbers, key=lambda number: (-work.load[number], takers[work.pool_of[number]], number)):
@@ -300,8 +302,9 @@ class _Plan:
             kind.enter(self.load[member], len(self.share[member]), member)
 
     def _coldest(self, number: int, below: float = inf) -> tuple[float, int] | None:
-        """The subscriber that this partition would leave least utilised, and how much; ties by count, rack and id.
-        Only subscribers utilised less than `below` are asked."""
+        """Return the subscriber that this partition would leave least utilised, and how much; ties by count, rack and
+        id. Only subscribers utilised less than `below` are asked.
+        """
         load, near = self.work.load[number], self.work.near(number)
         best: tuple[float, int, bool, int] | None = None
         for kind in self._kinds_in(self.work.pool_of[number]):

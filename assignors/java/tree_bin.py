@@ -82,7 +82,7 @@ class TreeBin(Generic[Key]):
 
     @staticmethod
     def _rotate(node: Node[Key], side: int) -> None:
-        """The child on the other side takes the node's place, the node becomes its child on this side."""
+        """Move the child on the other side to the node's place; the node becomes its child on this side."""
         child = node.children[1 - side]
         assert child is not None
         inner = node.children[1 - side] = child.children[side]

@@ -61,7 +61,7 @@ class Claims:
         return self.group.members
 
     def assignment(self, numbers: dict[str, Sequence[int]], *, withheld: bool = False) -> Assignment:
-        """Shares with a partition that does not exist cannot stay compact."""
+        """Return the claims as an assignment; shares with a partition that does not exist cannot stay compact."""
         layout = self.layout
         beyond: dict[str, dict[str, list[int]]] = {}
         if self.beyond:
@@ -75,7 +75,7 @@ class Claims:
         return Assignment(layout, numbers, beyond, complete=complete)
 
     def place_of(self, number: int) -> tuple[int, int]:
-        """Topic and partition, also of a partition that does not exist."""
+        """Return topic and partition, also of a partition that does not exist."""
         layout = self.layout
         if number >= layout.total:
             return self.beyond[number - layout.total]

@@ -14,7 +14,7 @@ Pair = tuple[int, int]
 
 
 class Moves:
-    """Members are numbers here; a record says where a partition was at first and where it is now."""
+    """Record moves. Members are numbers here; a record says where a partition was at first and where it is now."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout

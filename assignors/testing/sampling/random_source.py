@@ -59,7 +59,7 @@ class SeededDice:
 
 
 class HypothesisDice:
-    """`draw` is what a composite strategy is given."""
+    """Draw from Hypothesis; `draw` is what a composite strategy is given."""
 
     def __init__(self, draw: Callable[[Any], Any]) -> None:
         from hypothesis import strategies as st

@@ -104,7 +104,7 @@ def replay(target: Target, name: str, case: Case, machines: MachineFactory | Non
 
 
 class Bench:
-    """Experiments on one target, each in a child process of its own."""
+    """Run experiments on one target, each in a child process of its own."""
 
     def __init__(self, target: Target, churns: Churns = IN_ROUNDS) -> None:
         self.target = target
@@ -133,7 +133,7 @@ class Bench:
         return tally
 
     def quiet_at_first(self) -> float:
-        """Starting a JVM or a command takes its time."""
+        """Return how long the child may be silent at first, because starting a JVM or a command takes its time."""
         return self.target.call_limit_s + (GRACE_S if self.target.limit_memory else 20.0)
 
     def search_up_to_the_end(self, ended: Ended, examples: int, seed: int) -> Tally:
@@ -269,7 +269,9 @@ Judgement = tuple[str, str, dict[str, Any], Any]
 
 
 def alike(message: str, other: str) -> bool:
-    """A wrong answer should not shrink into an exception: that would be another story."""
+    """Tell whether two findings are alike: a wrong answer should not shrink into an exception, which is another
+    finding.
+    """
     return message.startswith("raised") == other.startswith("raised")
 
 

@@ -34,7 +34,7 @@ Told = tuple[list[int] | None, Any]
 
 
 def compare_elsewhere(target: Target, seed: int, tally: Tally, notes: list[str]) -> Finding | None:
-    """The search's first answers against those of another process, asked in reverse."""
+    """Compare the search's first answers with those of another process, asked in reverse."""
     known = tally.remembered
     if not target.loads_elsewhere or not known:
         notes.append("not compared with another process: the class cannot be loaded by name there")
@@ -61,7 +61,7 @@ def compare_elsewhere(target: Target, seed: int, tally: Tally, notes: list[str])
 
 
 def explain_difference(target: Target, seed: int, number: int) -> Finding | None:
-    """Either the process matters (hash order, identity, chance), or what was asked before does."""
+    """Find whether the process matters (hash order, identity, chance), or what was asked before does."""
     case = Case(draw_case(seed, number).group)
     others = [Elsewhere(target, hash_seed) for hash_seed in HASH_SEEDS]
     try:
@@ -134,7 +134,7 @@ def elsewhere_differs(others: list[Elsewhere], case: Case) -> Finding | None:
 
 
 def differs_after(target: Target, case: Case) -> Finding | None:
-    """Two new processes: one asked about this group alone, one about another group first."""
+    """Ask two new processes: one about this group alone, one about another group first."""
     assert case.before is not None
     alone, after = asked_in_turn(target, [case.group]), asked_in_turn(target, [case.before, case.group])
     found = difference(alone, after)

@@ -18,7 +18,9 @@ Answer = Mapping[str, Mapping[str, Sequence[int]]]
 
 
 class Broken(Exception):
-    """A property does not hold. `badness` ranks two violations of one property: the report card shows the worst."""
+    """Report that a property does not hold. `badness` ranks two violations of one property: the report card shows the
+    worst.
+    """
 
     def __init__(
         self,
@@ -40,7 +42,7 @@ class Broken(Exception):
 
 
 class NotApplicable(Exception):
-    """The property says nothing about this group."""
+    """Report that the property says nothing about this group."""
 
 
 class Placed:
@@ -94,7 +96,9 @@ class Ground:
 
 
 class View:
-    """A group as the checks read it; made once per group, on the ground of the last one where topics are the same."""
+    """Show a group as the checks read it; made once per group, on the ground of the last one where topics are the
+    same.
+    """
 
     __slots__ = ("alike", "ground", "group", "ids", "position", "readable", "readers", "topics_of")
 
@@ -144,7 +148,9 @@ class View:
         return f"{topic}-{partition}"
 
     def place(self, answer: Any, *, may_withhold: bool) -> Placed:
-        """Raises Broken(blames="valid") with one line on the first thing that is wrong."""
+        """Check an answer and make it compact, or raise Broken(blames="valid") with one line on the first thing that is
+        wrong.
+        """
         if type(answer) is not dict and not isinstance(answer, Mapping):
             self._wrong(answer, f"returned a {type(answer).__name__}, not a mapping of member to topics")
         owner = [NOBODY] * self.ground.layout.total
@@ -245,8 +251,9 @@ class View:
 
 
 def plain(answer: object, depth: int = 4) -> object:
-    """An answer as JSON can show it, whatever it is: sequences as lists, the rest as Python would print it. One that
-    holds itself, or raises when it is looked at, is shown as far as that goes."""
+    """Return an answer as JSON can show it, whatever it is: sequences as lists, the rest as Python would print it. One
+    that holds itself, or raises when it is looked at, is shown as far as that goes.
+    """
     try:
         if depth and isinstance(answer, Mapping):
             shown_keys = (

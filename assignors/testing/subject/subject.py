@@ -81,10 +81,11 @@ class Subject:
     def ask(
         self, group: Group, view: View | None = None, like: Placed | None = None, instance: object = None
     ) -> Placed:
-        """`like` is the answer that is expected, for the same members and topics: where it comes, it is handed back
-        without being checked a second time. A group that comes with a view or a likeness is one that no waiver covers:
-        it was asked about before, or its members only own what they were given. Without an instance a new one is asked;
-        otherwise it is one that the caller has made, and keeps."""
+        """Ask for an answer; where `like`, the expected answer for the same members and topics, comes, it is returned
+        without a second check. A group that comes with a view or a likeness is one that no waiver covers: it was asked
+        about before, or its members only own what they were given. Without an instance a new one is asked; otherwise it
+        is one that the caller has made, and keeps.
+        """
         if self.everywhere and view is None and like is None:
             self._stop_where_waived(group)
         answer = self._timed(instance, group)
@@ -186,7 +187,7 @@ class Subject:
 
 @contextmanager
 def ticking(tick: Callable[..., None], every_s: float) -> Iterator[None]:
-    """Called again and again in the middle of whatever runs inside. Only a main thread can be interrupted so."""
+    """Call `tick` again and again in the middle of whatever runs inside. Only a main thread can be interrupted so."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
@@ -205,7 +206,9 @@ def is_theirs(error: BaseException) -> bool:
 
 
 def changes_input(error: BaseException) -> bool:
-    """The model is frozen, so most attempts to change a group end in one of these."""
+    """Tell whether the error comes of a change to the group: the model is frozen, so most attempts end in one of
+    these.
+    """
     text = error_text(error)
     if isinstance(error, FrozenInstanceError):
         return True

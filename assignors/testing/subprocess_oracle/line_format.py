@@ -47,7 +47,7 @@ def from_line(line: bytes) -> Any:
 
 
 def materialised(answer: Any) -> Any:
-    """Our own compact answers as plain mappings; that work is part of giving an answer, so it counts as such."""
+    """Turn our own compact answers into plain mappings; that work is part of giving an answer, so it counts as such."""
     if isinstance(answer, Assignment):
         return {member_id: dict(share) for member_id, share in answer.items()}
     return answer
