@@ -88,7 +88,7 @@ class Track:
 
 
 class Meter:
-    """Takes facts in order; `finish` gives the row."""
+    """Take facts in order; `finish` gives the row."""
 
     def __init__(self) -> None:
         self.now_ms = 0
@@ -143,7 +143,7 @@ class Meter:
         self.longest_ms = max(self.longest_ms, end_ms - start_ms)
 
     def on_topic(self, fact: Fact) -> None:
-        """One that was deleted and is created again begins anew."""
+        """Begin anew with a topic that was deleted and is created again."""
         if not fact["partitions"]:
             self.tracks = {tp: track for tp, track in self.tracks.items() if tp[0] != fact["topic"]}
 

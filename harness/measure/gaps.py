@@ -20,7 +20,7 @@ from rebalance_lab.protocol_v1.common.member_effects import TopicPartition
 
 class Gaps:
     def __init__(self, closed: Callable[[TopicPartition, int, int], None]) -> None:
-        """`closed` is told which partition, from when and until when."""
+        """Take `closed`, which is told which partition, from when and until when."""
         self._closed = closed
         self._now_ms = 0
         self._readers: dict[TopicPartition, set[str]] = {}
@@ -54,7 +54,7 @@ class Gaps:
 
     @property
     def came_to_rest(self) -> bool:
-        """The start-up is over, and nothing had happened by then."""
+        """Tell whether the start-up is over, and nothing had happened by then."""
         return self.begun and self._start_up.at_rest
 
     def _take(self, fact: Fact) -> None:
@@ -110,7 +110,7 @@ class Gaps:
         self._early.clear()
 
     def _topic(self, name: str, partitions: int) -> None:
-        """One that was deleted, with 0, and is created again begins anew."""
+        """Begin anew with a topic that was deleted, with 0, and is created again."""
         if not partitions:
             for tp in [tp for tp in self._readers if tp[0] == name]:
                 del self._readers[tp]

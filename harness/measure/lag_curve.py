@@ -38,7 +38,7 @@ class LagCurve:
         """So many points were before the lowest: what waited then was the start-up's."""
 
     def begin(self, *, at_rest: bool) -> None:
-        """The start-up is over."""
+        """Begin to count: the start-up is over."""
         self._points.clear()
         self._works_off, self._worked_off = at_rest, 0
 
@@ -122,5 +122,5 @@ def mean(lasting: Sequence[tuple[int, int]]) -> float:
 
 
 def to_milli(value: float) -> int:
-    """Whole thousandths, whose sum does not depend on Python's way of adding floats."""
+    """Return whole thousandths, whose sum does not depend on Python's way of adding floats."""
     return round(value * 1_000)

@@ -70,5 +70,5 @@ class StartUp:
 
 
 def is_switched_on(event: Fact) -> bool:
-    """An autoscaler that has not scaled anything yet."""
+    """Tell whether the fact is an autoscaler that has not scaled anything yet."""
     return event.get("what") == "autoscale" and "to" not in event
