@@ -45,7 +45,9 @@ class Kernel:
         return self._number - self._forgotten - len(self._entries)
 
     def at(self, at_ms: int, action: Callable[..., None], *given: Any, rhythm: object = None) -> None:
-        """`rhythm` names whose steady life the entry is a part of; without one it stays where it is in a leap."""
+        """Schedule an entry; `rhythm` names whose steady life it is a part of, and without one it stays where it is in
+        a leap.
+        """
         self._number = number = self._number + 1
         key = at_ms << ORDER_BITS | number
         self._entries[key] = (action, given, rhythm)
@@ -165,7 +167,7 @@ class Timers:
             kernel.put(due_ms, timer.entry)
 
     def put_off(self, key: TimerKey, until_ms: int) -> None:
-        """Not to go off before then."""
+        """Put a timer off: it does not go off before then."""
         timer = self._timers.get(key)
         if timer is None or timer.due_ms is None or timer.due_ms < until_ms:
             self.set(key, until_ms - self._kernel.now_ms)

@@ -27,7 +27,7 @@ def per_ms(records_per_second: float) -> int:
 
 
 class Stream:
-    """One partition's records."""
+    """Model one partition's records."""
 
     __slots__ = ("committed", "origin", "rate", "read", "readers", "tp")
 
@@ -75,7 +75,7 @@ class Records:
             self._wait(stream, -1)
 
     def set_rate(self, stream: Stream, rate: int, now_ms: int) -> None:
-        """Readers are to be carried forward to now before, and to look at their rates again after."""
+        """Set a rate. Callers carry readers forward to now before, and let them look at their rates again after."""
         if not stream.readers:
             self._wait(stream, -1)
         self.rate += rate - stream.rate
@@ -149,7 +149,7 @@ class Reader:
         return self._positions
 
     def start(self, starts: Iterable[tuple[Stream, int]], now_ms: int) -> None:
-        """`starts`: partitions, and the record to begin with."""
+        """Start reading; `starts` has partitions, and the record to begin with."""
         self.advance(now_ms)
         positions = self.positions
         for stream, record in starts:

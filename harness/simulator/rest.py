@@ -94,8 +94,10 @@ class Rest:
         return taken_ms
 
     def session_shift_ms(self, key: TimerKey, process: Process) -> int:
-        """A session goes along with the heartbeats if it is one of them that keeps it up. If a later commit does, it is
-        not carried on from that one: then the last heartbeat passed over decides, or the last commit (routine.py)."""
+        """Return a session's shift: it goes along with the heartbeats if it is one of them that keeps it up. If a later
+        commit does, it is not carried on from that one: then the last heartbeat passed over decides, or the last commit
+        (routine.py).
+        """
         world, machine, beats_ms = self.world, process.machine, process.routine.beats_ms
         coordinator, due_ms = world.broker.coordinator, world.broker.timers.due_ms(key)
         session = world.build.session(coordinator, machine) if coordinator is not None else None

@@ -316,7 +316,7 @@ class World:
         return False
 
     def will_accept(self, process: Process) -> bool:
-        """A commit of this process, if it is sent now: it will not be lost, nor refused."""
+        """Tell whether a commit of this process is accepted if it is sent now: it will not be lost, nor refused."""
         coordinator = self.broker.coordinator
         return (
             self.rest.allowed
@@ -377,7 +377,9 @@ class World:
             process.lose_connection()
 
     def come_back(self) -> None:
-        """Unless another broker has died meanwhile, or the group has been loaded at this very moment."""
+        """Bring the coordinator back, unless another broker has died meanwhile, or the group has been loaded at this
+        very moment.
+        """
         if self.kernel.now_ms < self.down_until_ms or self.broker.coordinator is not None:
             return
         self.broker.start()
@@ -403,7 +405,7 @@ class World:
         return self.lag(self.kernel.now_ms, self.behind()) / RECORD
 
     def behind(self) -> list[Reader]:
-        """Readers that are not where the writers are, or will not be for long."""
+        """Return readers that are not where the writers are, or will not be for long."""
         return [process.reader for process in self.processes.values() if not process.reader.keeps_up]
 
     def lag(self, now_ms: int, behind: Sequence[Reader]) -> int:
@@ -417,8 +419,9 @@ class World:
         return lag
 
     def sample_leap(self, to_ms: int) -> None:
-        """The points until before then, where a leap ends: fewer, as nothing happens, and one just before something
-        does."""
+        """Sample the points until before then, where a leap ends: fewer, as nothing happens, and one just before an
+        event.
+        """
         self.sample(to_ms - 1, leaping=True)
         if to_ms < self.until_ms:
             self.next_sample_ms = max(to_ms - 1, self.last_sample_ms + 1)
