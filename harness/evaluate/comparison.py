@@ -96,7 +96,7 @@ class Comparison:
 
     @cached_property
     def sound(self) -> tuple[str, ...]:
-        """The strategies that got through every run."""
+        """Return the strategies that got through every run."""
         return tuple(one for one in self.strategies if len(self.scores[one]) == len(self.seeds))
 
     @cached_property
@@ -194,7 +194,7 @@ def compare(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """`strategies` None: those that make sense for the scenario."""
+    """Compare strategies; None stands for those that make sense for the scenario."""
     chosen, notes = usual_strategies(scenario) if strategies is None else (tuple(strategies), ())
     chosen = checked_strategies(chosen, "strategy" if strategies is None else "--strategies")
     check_migrations(scenario)

@@ -93,7 +93,9 @@ class Sizing:
 
 
 def size(needs: Needs, rebalance_cost: RebalanceCost | None = None) -> Sizing:
-    """Rebalances make the rest of the time busier: with their cost known, consumers are counted for that."""
+    """Compute the sizes. Rebalances make the rest of the time busier: with their cost known, consumers are counted for
+    that.
+    """
     unit_rate = min(needs.per_partition, needs.per_consumer)
     final = demand_at(needs, needs.horizon_years) * (1 + needs.headroom)
     partitions = needs.partitions or whole_up(final / unit_rate)
@@ -163,7 +165,9 @@ def plan(needs: Needs, years: float, partitions: int, unit_rate: float, standsti
 
 
 def consumers_needed(demand: float, partitions: int, needs: Needs) -> float:
-    """The fewest whose fullest share is no more than one consumer does; infinite when one partition already is."""
+    """Return the fewest whose fullest share is no more than one consumer does; infinite when one partition already
+    is.
+    """
     if math.isinf(demand):
         return math.inf
     partitions_a_consumer = whole_down(min(needs.per_consumer * partitions / demand, partitions))

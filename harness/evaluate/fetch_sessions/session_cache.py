@@ -140,7 +140,9 @@ class Shard:
 
 
 class FetchSessionCache:
-    """Ids say which shard a session is in. Kafka draws them at random, here they are counted unless handed in."""
+    """Model the cache. Ids say which shard a session is in. Kafka draws them at random, here they are counted unless
+    handed in.
+    """
 
     def __init__(
         self, slots: int = SLOTS, *, eviction_ms: int = EVICTION_MS, shards: int = SHARDS, new_id: NewId | None = None
