@@ -61,7 +61,9 @@ class Writer:
         self.report()
 
     def wait_for_topics(self) -> None:
-        """A topic that was just created is not known to every broker: what is sent too soon is refused."""
+        """Wait for the topics. One that was just created is not known to every broker: what is sent too soon is
+        refused.
+        """
         deadline = time.monotonic() + WAIT_S
         for topic, rates in self.rates.items():
             while time.monotonic() < deadline:

@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def remove(folder: str) -> None:
-    """Again until it is gone: other nodes, or grandchildren of the command, may be writing to it as they die."""
+    """Remove again until it is gone: other nodes, or grandchildren of the command, may be writing to it as they die."""
     for _ in range(50):
         shutil.rmtree(folder, ignore_errors=True)
         if not os.path.exists(folder):

@@ -102,7 +102,9 @@ class KeptProcess:
                 os.kill(self.pid, number)
 
     def freeze(self) -> None:
-        """SIGSTOP, and return when it has stopped: the signal alone only asks, and a busy machine takes a while."""
+        """Send SIGSTOP, and return when it has stopped: the signal alone only asks, and a busy computer takes a
+        while.
+        """
         self.signal(signal.SIGSTOP)
         deadline = time.monotonic() + FROZEN_WITHIN_S
         while self.alive and not _is_stopped(self.pid):
