@@ -122,7 +122,7 @@ def interval(row: Any, name: str) -> list[float]:
 
 
 def values_of(cells: Sequence[Cell]) -> dict[str, list[Label]]:
-    """Each parameter's values, in the order in which they were given."""
+    """Return each parameter's values, in the order in which they were given."""
     found: dict[str, dict[Label, None]] = {}
     for cell in cells:
         for name, label in cell.parameters.items():
