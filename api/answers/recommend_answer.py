@@ -101,7 +101,7 @@ def comparison_for(data: Any, now: str | None, asked: AdviceAsked, run: Runs) ->
 
 
 def scenario_from(data: Any, now: str | None = None) -> tuple[Scenario, Sequence[str]]:
-    """The scenario itself, or the life that is assumed for a group, with a word on that."""
+    """Return the scenario itself, or the life that is assumed for a group, with a word on that."""
     from rebalance_lab.assignors.json_contract import group_from_json, parse_request
     from rebalance_lab.harness.evaluate.recommend.group_life import ASSUMED, life_of_group
     from rebalance_lab.harness.scenario.reader import parse_scenario

@@ -55,7 +55,7 @@ def compare_command(
     jobs: int | None,
     as_json: bool,
 ) -> bool:
-    """True when every run got through."""
+    """Compare strategies, and return True when every run got through."""
     check_place(html, file)
     with aside():
         comparison = comparison_of(file, strategies=strategies, seeds=seeds, weights=weights, jobs=jobs)
@@ -205,7 +205,7 @@ def table(comparison: Comparison, width: int) -> Table:
 
 
 def first_columns(ranking: Sequence[Ranked], against: str, width: int) -> dict[str, list[str]]:
-    """The cost, with what says more of it where there is room: half a figure would be another figure."""
+    """Return the cost, and further columns where there is room: half a figure would be another figure."""
     score = {SPREAD: [score_text(one) for one in ranking]}
     wide, narrow = (
         {**score, f"against\n{against}": [against_text(one, narrow) for one in ranking]} for narrow in (False, True)

@@ -108,7 +108,7 @@ class Jobs:
         return job
 
     async def remove(self, job: Job) -> None:
-        """Cancelled if it is not over, and forgotten."""
+        """Cancel a job that is not over, and forget it."""
         self._jobs.pop(job.id, None)
         await self.cancel(job)
 
