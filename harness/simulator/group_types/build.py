@@ -148,7 +148,7 @@ class Strategies:
 
     def holds(self, coordinator: Any, machine: Machine, partition: TopicPartition) -> bool:
         """Tell whether the member holds the partition of the present topic. A classic group has names only, so they are
-        always the present ones. A classic group has names only, so they are always the present ones.
+        always the present ones.
         """
         if self.classic_only:
             return True

@@ -235,8 +235,7 @@ def downgrade(
     rebalance: bool = True,
 ) -> None:
     """Convert the group to a classic one. `joining` takes the place of the static member `replaced`; `before` are the
-    records that say so. `joining` takes the place of the static member `replaced`; `before` are the records that say
-    so.
+    records that say so.
     """
     group_id = group.group_id
     gone = {member.member_id for member in leaving}
