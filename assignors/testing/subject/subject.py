@@ -201,7 +201,7 @@ def ticking(tick: Callable[..., None], every_s: float) -> Iterator[None]:
 
 
 def is_theirs(error: BaseException) -> bool:
-    """Tell whether the class raised it. A KeyboardInterrupt is the user's, unless none can come here (sandbox.py)."""
+    """Tell whether the class raised it. A KeyboardInterrupt is the user's, unless none can come (search/sandbox.py)."""
     return not isinstance(error, KeyboardInterrupt) or signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
