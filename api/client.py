@@ -65,7 +65,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request before it is sent."""
+    """Hold a request before it is sent."""
 
     method: str
     path: str
@@ -149,7 +149,7 @@ def settings(base_url: str, token: str | None, timeout_s: float) -> dict[str, An
 
 
 class Client:
-    """Waits by blocking."""
+    """Call the service and wait by blocking."""
 
     def __init__(self, base_url: str, *, token: str | None = None, timeout_s: float = 90.0, retries: int = 2) -> None:
         self._http = httpx.Client(**settings(base_url, token, timeout_s))
@@ -195,7 +195,7 @@ class Client:
         return job_of(self.ask(submitting(document, strategy, seed, until)))
 
     def follow(self, job: Job) -> Iterator[Job]:
-        """Ends with the job being over."""
+        """Follow a job until it is over."""
         with self._http.stream("GET", f"/v1/simulations/{job.id}/events") as response:
             if not response.is_success:
                 response.read()
@@ -222,7 +222,7 @@ class Client:
 
 
 class AsyncClient:
-    """Waits by awaiting."""
+    """Call the service and wait by awaiting."""
 
     def __init__(self, base_url: str, *, token: str | None = None, timeout_s: float = 90.0, retries: int = 2) -> None:
         self._http = httpx.AsyncClient(**settings(base_url, token, timeout_s))

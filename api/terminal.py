@@ -39,7 +39,7 @@ def read_input(file: str) -> bytes:
 
 
 def print_json(value: Any) -> None:
-    """Escaped where the output's encoding does not have a name's letters: a question mark would be another name."""
+    """Print JSON, escaped where the output's encoding lacks a name's letters: a question mark would be another name."""
     import json
 
     text = json.dumps(value, ensure_ascii=False)
@@ -56,18 +56,20 @@ def aside() -> redirect_stdout[TextIO]:
 
 
 def console() -> Console:
-    """Text stays as it is written: names come from files, and `[red]` or `:warning:` in one is no order to rich."""
+    """Return a console that prints text as it is: names come from files, and `[red]` or `:warning:` in one is no order
+    to rich.
+    """
     from rich.console import Console
     from rich.segment import Segment
 
     class Plain(Console):
         def render(self, *given: Any) -> Iterator[Segment]:
-            """Styles and moves of the cursor are rich's own; what stands in a text is from a file."""
+            """Keep rich's own styles and moves of the cursor; the text in between is from a file."""
             for part in super().render(*given):
                 yield part if part.control or part.text.isprintable() else Segment(harmless(part.text), part.style)
 
         def on_broken_pipe(self) -> None:
-            """Rich would end with 1, which here means that the answer is no."""
+            """Avoid rich's exit code 1, which here means that the answer is no."""
             raise BrokenPipeError
 
     return Plain(highlight=False, soft_wrap=False, markup=False, emoji=False)
@@ -78,12 +80,12 @@ HARMLESS |= dict.fromkeys((0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066
 
 
 def harmless(text: str) -> str:
-    """A name may hold what clears a screen, renames a window or turns a line round: a terminal is not to do so."""
+    """Replace what clears a screen, renames a window or turns a line round: a name may hold it."""
     return text.translate(HARMLESS)
 
 
 def headline(strong: str, rest: str = "", style: str = "bold") -> Text:
-    """A line whose beginning stands out."""
+    """Return a line whose beginning stands out."""
     from rich.text import Text
 
     return Text.assemble((strong, style), rest)
@@ -129,7 +131,7 @@ def check_place(file: str | None, given: str | None = None) -> None:
 
 def why_not_there(file: str) -> str | None:
     place = Path(file)
-    if file in ("", "-"):  # `-` is standard input elsewhere: nobody wants a file of that name
+    if file in ("", "-"):  # `-` is standard input elsewhere: no user wants a file of that name
         return "name a file"
     if place.is_dir():
         return "it is a folder"
@@ -159,5 +161,5 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def share_text(share: dict[str, Sequence[int]] | Any) -> str:
-    """A member's partitions as people write them: `orders 0-3, payments 1`."""
+    """Print a member's partitions as people write them: `orders 0-3, payments 1`."""
     return ", ".join(f"{topic} {ranges(partitions)}" for topic, partitions in share.items() if partitions)

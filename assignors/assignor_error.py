@@ -4,7 +4,9 @@ from __future__ import annotations
 
 
 class AssignorError(Exception):
-    """The assignor gives no answer for this group. For Kafka's own, `java_exception` names what Java throws."""
+    """Report that the assignor gives no answer for this group. For Kafka's own, `java_exception` names what Java
+    throws.
+    """
 
     def __init__(self, message: str, *, path: str = "group", java_exception: str | None = None) -> None:
         super().__init__(message)

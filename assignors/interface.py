@@ -23,7 +23,7 @@ class RebalanceProtocol(StrEnum):
 
 
 class Received(dict[str, tuple[int, ...]]):
-    """A member's share as `on_assignment` is told it: topic to partitions, and the leader's bytes."""
+    """Hold a member's share as `on_assignment` is told it: topic to partitions, and the leader's bytes."""
 
     def __init__(self, share: Mapping[str, tuple[int, ...]], user_data: bytes | None) -> None:
         super().__init__(share)

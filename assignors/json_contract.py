@@ -53,7 +53,7 @@ def at(path: str, key: str | int) -> str:
 
 
 class SpoiltJson(ContractError):
-    """JSON by its grammar, but with a key that stands twice in one object, or a number that is none."""
+    """Stand for JSON by its grammar that has a key twice in one object, or a number that is none."""
 
 
 class _Spoilt(Exception):
@@ -61,7 +61,7 @@ class _Spoilt(Exception):
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object as it is written."""
+    """Hold an object as it is written."""
 
 
 class _Constant(str):
@@ -71,7 +71,7 @@ class _Constant(str):
 
 
 def decode(text: str | bytes) -> Any:
-    """JSON without what Python's reader lets pass: duplicate keys, NaN, nesting without end."""
+    """Decode JSON without what Python's reader lets pass: duplicate keys, NaN, nesting without end."""
     try:
         try:
             return json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
@@ -297,7 +297,7 @@ def _strings(value: Any, path: str) -> list[str]:
 
 
 def _optional_string(value: Any, path: str) -> str | None:
-    """Kafka reads an empty rack or instance id as none."""
+    """Read a string; Kafka reads an empty rack or instance id as none."""
     if value is None or value == "":
         return None
     if not isinstance(value, str):

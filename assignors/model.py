@@ -3,8 +3,8 @@
 Given      topics with partition counts, members with subscriptions and what they own
 Returns    nothing by itself; these are values, frozen, compared and printed by what they hold
 Compact    inside, a partition is one int (`Layout`): a share is a sequence of ints, and sorting by (topic, partition)
-           is sorting ints. What a caller sees looks like a mapping of lists, and is built only when it is looked at:
-           one small list per topic and member is what costs most in a large answer.
+           is sorting ints. What a caller sees looks like a mapping of lists, and is built only when it is looked at.
+           One small list per topic and member is what costs most in a large answer.
 Start at   Group, then Assignment
 """
 
@@ -21,7 +21,7 @@ from rebalance_lab.assignors.java.string_order import in_java_order
 
 EMPTY: Mapping[str, Sequence[int]] = MappingProxyType({})
 NOBODY = -1
-"""Where a list says who holds each partition: nobody does."""
+"""Stands for no holder, where a list gives each partition's holder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Member:
 
 
 class _MemberToBe:
-    """The same fields, and nothing that keeps them from being set."""
+    """Hold the same fields, with nothing that keeps them from being set."""
 
     __slots__ = Member.__slots__
 
@@ -140,7 +140,7 @@ class Layout:
         return found
 
     def numbers_of(self, owned: Mapping[str, Sequence[int]]) -> list[int] | None:
-        """The numbers of these partitions in their order, or None when one of them does not exist here."""
+        """Return the numbers of these partitions in their order, or None when one of them does not exist here."""
         numbers: list[int] = []
         for name, partitions in owned.items():
             topic = self.index.get(name)
@@ -271,7 +271,7 @@ class Group:
 
     @property
     def hash_order(self) -> Sequence[str]:
-        """Member ids as Java walks them: its groups are a HashMap, filled in order of arrival."""
+        """Return member ids as Java walks them: its groups are a HashMap, filled in order of arrival."""
         if self._hash_order is None:
             from rebalance_lab.assignors.java.hash_order import string_order
 
@@ -316,8 +316,8 @@ def copied(mapping: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def owned_numbers(layout: Layout, member: Member) -> Sequence[int] | None:
-    """Return a member's claims as numbers, without work when they came from an assignment over the same layout; None
-    when a claim is on a partition that does not exist.
+    """Return a member's claims as numbers, without work when they came from an assignment over the same layout. Return
+    None when a claim is on a partition that does not exist.
     """
     owned = member.owned
     if isinstance(owned, Share) and owned.layout is layout:

@@ -5,10 +5,10 @@ Returns    Optimum: the best counts, then the fewest moves, then the most rack m
            Beyond `exact_up_to` partitions it has only bounds, and `exact` says so
 Balance    the smallest sum of squared counts. Every such balance has the same counts in sorted order and is the best
            by any other fair measure too (smallest maximum, then smallest second, ...).
-Method     1. balance alone: start from water-filling, then send units along alternating paths from a heavier member
-              to one lighter by two or more until no such path is left (optimal semi-matching, Harvey et al. 2003)
-           2. a min-cost flow among the best balances, where a move costs more than all rack misses together. It needs
-              only a window of one around the counts of step 1: the best balances are the bases of a matroid, shifted
+Method     1. Balance alone: start from water-filling, then send units along alternating paths from a heavier member
+              to one lighter by two or more. Stop when no such path is left (optimal semi-matching, Harvey et al. 2003).
+           2. A min-cost flow among the best balances, where a move costs more than all rack misses together. It needs
+              only a window of one around the counts of step 1. The best balances are the bases of a matroid, shifted
               (Frank and Murota 2021), so no member's count differs by more than one between two of them
 Cost       members and topics that are alike are one node, so the flow grows with claims and classes, not their product
 Reference  networkx.network_simplex; imported when first needed, because no assignor should wait for it
@@ -48,7 +48,7 @@ def optimum(group: Group, *, exact_up_to: int = EXACT_UP_TO) -> Optimum:
 
 @dataclass(slots=True)
 class _Pool:
-    """Partitions that the same members may have and the same racks hold; they differ in their owners only."""
+    """Hold partitions that the same members may have and the same racks hold; they differ in their owners only."""
 
     classes: tuple[int, ...]
     racks: frozenset[str]
@@ -91,7 +91,7 @@ class _Problem:
         self.before = previous_owners(layout, members)
 
     def keepable(self, pool: _Pool) -> dict[int, list[int]]:
-        """The pool's partitions by previous owner, where that one still subscribes to them."""
+        """Return the pool's partitions by previous owner, where that one still subscribes to them."""
         owned: dict[int, list[int]] = {}
         classes = set(pool.classes)
         for number in pool.numbers:
@@ -153,7 +153,7 @@ def _deal(numbers: Sequence[int], shares: list[list[int]], wanted: Sequence[int]
 def best_loads(
     sizes: Sequence[int], demands: Sequence[tuple[int, tuple[int, ...]]], budget: float = inf
 ) -> list[int] | None:
-    """Per class of alike members, how many partitions they hold together in a best balance.
+    """Return per class of alike members how many partitions they hold together in a best balance.
 
     `demands` are counts of partitions with the classes that may have them. Inside a class counts are as even as can
     be, so a class is known by its size and its load. None when the budget of edges to look at runs out.
@@ -230,7 +230,9 @@ class _Balance:
         return True
 
     def _reachable(self, source: int) -> dict[int, tuple[int, int]]:
-        """Classes that units of the source can be shifted to, each with the class and demand it is reached by."""
+        """Return classes that units of the source can be shifted to, each with the class and demand it is reached
+        by.
+        """
         came: dict[int, tuple[int, int]] = {}
         seen: set[int] = set()
         queue = deque([source])
@@ -247,7 +249,7 @@ class _Balance:
         return came
 
     def _worth_moving(self, source: int, target: int, most: int) -> int:
-        """The most units of which each still goes from a member to one lighter by two."""
+        """Return the most units of which each still goes from a member to one lighter by two."""
         low = 1
         while low < most:
             middle = (low + most + 1) // 2
@@ -267,7 +269,7 @@ def _per_member(problem: _Problem, loads: Sequence[int]) -> list[int]:
 
 
 def _cheapest_flow(problem: _Problem, counts: Sequence[int]) -> list[list[int]]:
-    """Among the best balances, the one with the fewest moves and then the most rack matches, as shares."""
+    """Return, among the best balances, the one with the fewest moves and then the most rack matches, as shares."""
     import networkx
 
     keepable = [problem.keepable(pool) for pool in problem.pools]
@@ -286,7 +288,7 @@ def _cheapest_flow(problem: _Problem, counts: Sequence[int]) -> list[list[int]]:
             if node[0] == "alike":
                 arriving.setdefault(node, []).extend(loose[: by_key[0]])
                 del loose[: by_key[0]]
-    # Whoever is alike may have any of these. A previous owner never meets its own here: keeping would be cheaper.
+    # Members that are alike may have any of these. A previous owner never meets its own here: keeping would be cheaper.
     for node, partitions in arriving.items():
         for (_, member), by_key in flow[node].items():
             shares[member] += partitions[: by_key[0]]

@@ -127,7 +127,7 @@ def load_custom(target: str, path: str = "strategy") -> Assignor:
         raise ContractError(path, f"{target} cannot be found: {error}") from error
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # a stranger's module may raise anything while it is imported, and call sys.exit()
+    except BaseException as error:  # a custom module may raise anything while it is imported, and call sys.exit()
         raise ContractError(
             path, f"{module_name} raised {type(error).__name__} on import: {error_text(error)}"
         ) from error
@@ -135,7 +135,7 @@ def load_custom(target: str, path: str = "strategy") -> Assignor:
 
 
 def made(found: object, target: str, path: str) -> Assignor:
-    """An instance of what was found, or what was found itself: something with a method assign."""
+    """Return an instance of what was found, or what was found itself: something with a method assign."""
     try:
         assignor = found() if isinstance(found, type) else found
         method = getattr(assignor, "assign", None)

@@ -2,8 +2,8 @@
 
 Given      the members of a group
 Returns    member ids in serving order; per topic the positions of its subscribers in that order
-Compact    members with the same topics form one class, and topics with the same classes share one list of positions,
-           so that a group whose members all subscribe alike costs no more than one list
+Compact    members with the same topics form one class, and topics with the same classes share one list of positions.
+           So a group whose members all subscribe alike costs no more than one list
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def static_members_first(members: Mapping[str, Member]) -> list[str]:
 
 
 def subscription_classes(subscriptions: Iterable[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], list[list[int]]]:
-    """The distinct subscriptions, and for each the positions that have it. Order and duplicates count."""
+    """Return the distinct subscriptions, and for each the positions that have it. Order and duplicates count."""
     distinct: list[tuple[str, ...]] = []
     positions: list[list[int]] = []
     by_value: dict[tuple[str, ...], list[int]] = {}
@@ -64,7 +64,7 @@ def subscribers_by_topic(layout: Layout, subscriptions: Sequence[tuple[str, ...]
     for classes in map(tuple, classes_of):
         subscribers = merged.get(classes)
         if subscribers is None:
-            # Where everybody is a class of its own, a class's number is its only member's position.
+            # Where every member is a class of its own, a class's number is its only member's position.
             members = classes if all_differ else chain.from_iterable([positions[number] for number in classes])
             subscribers = merged[classes] = sorted(members)
         by_topic.append(subscribers)

@@ -10,7 +10,7 @@ conversation/  the short language of tests and examples, and request sequences
 simulator/     one run in virtual time: kernel, network, broker, records, consumer processes
 evaluate/      many runs: comparison, statistics, recommendation, report, sizing
 kafka/         everything that talks to a real Kafka: brokers, the wire protocol, live runs, live groups
-fidelity/      a prediction beside the real run
+fidelity/      a prediction beside the real run.
 
 Imports point one way: scenario <- measure <- timeline <- simulator <- evaluate. hosts lies below conversation,
 simulator and kafka; fidelity stands above evaluate and kafka. import-linter holds this (pyproject.toml).

@@ -12,6 +12,6 @@ FILE = "decision_table.json"
 
 @lru_cache
 def default_table() -> DecisionTable | None:
-    """None where the package was built without it."""
+    """Return the table, or None where the package was built without it."""
     file = files("rebalance_lab.spark_eval.data") / FILE
     return read_table(file.read_text("utf-8"), str(file)) if file.is_file() else None

@@ -67,7 +67,7 @@ class Folder:
     # Whose folder this is
 
     def claim(self, sweep: Sweep, *, resume: bool) -> None:
-        """Marks it as this sweep's, or says why it cannot be."""
+        """Mark the folder as this sweep's, or say why it cannot be."""
         if not self.exists(MANIFEST):
             if self.names():
                 raise ContractError("--out", f"{self.root} holds something else: name an empty or a new folder")
@@ -101,7 +101,7 @@ class Folder:
             self.remove("runs", name)
 
     def next_wave(self) -> str:
-        """Above all that were there: what an orphan of a killed driver still writes, it writes elsewhere."""
+        """Return a number above all waves that were there, so that the orphan of a killed driver writes elsewhere."""
         self.last_wave += 1
         return f"wave-{self.last_wave:05}"
 

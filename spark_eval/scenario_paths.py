@@ -20,7 +20,7 @@ INDEX = re.compile(r"\[(\d{1,6})\]")
 
 
 def put(document: Any, place: str, value: Any, path: str) -> None:
-    """Changes `document`. `path`: where the place stands in the sweep file; `[*]`: every entry that has the rest."""
+    """Change `document`. `path`: where the place stands in the sweep file; `[*]`: every entry that has the rest."""
     before, star, after = place.partition("[*].")
     if star:
         numbers = having(document, before, after, path)
@@ -49,7 +49,7 @@ def having(document: Any, place: str, after: str, path: str) -> list[int]:
 
 
 def next_step(here: Any, rest: str, place: str, path: str) -> tuple[str | int, str]:
-    """The key or index that `rest` begins with, and what comes after it."""
+    """Return the key or index that `rest` begins with, and what comes after it."""
     if isinstance(here, list):
         found = INDEX.match(rest)
         if found is None or int(found[1]) >= len(here):

@@ -116,7 +116,7 @@ def check_java() -> None:
 
 
 def check_master(master: str) -> None:
-    """Spark itself would try for a minute and then say so in forty lines."""
+    """Check that the master answers; Spark itself would try for a minute and then say so in forty lines."""
     if not master.startswith("spark://"):
         return
     addresses = master.removeprefix("spark://").split(",")
@@ -164,7 +164,7 @@ def started(builder: Any, master: str, log: Path | None) -> Any:
 
 
 def wait_for_executor(spark: Any, master: str) -> None:
-    """A master without workers accepts everything and does nothing."""
+    """Wait for an executor: a master without workers accepts everything and does nothing."""
     ends = time.monotonic() + EXECUTOR_S
     while spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() < 2:
         if time.monotonic() > ends:

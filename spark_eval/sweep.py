@@ -145,7 +145,9 @@ class Work:
         results.write.parquet(self.folder.at("runs", self.folder.next_wave()))
 
     def cells_of_wave(self, wave: Sequence[Task]) -> DataFrame:
-        """Runs stand in the order of cells, so a wave needs a stretch of them: no executor gets them all."""
+        """Return the cells of a wave, a stretch of them, since runs stand in the order of cells: no executor gets them
+        all.
+        """
         return self.cells.where(F.col("cell_id").between(wave[0].first_cell, wave[-1].last_cell))
 
     def died(self, task: Task) -> DataFrame:
@@ -156,7 +158,7 @@ class Work:
 
     @contextmanager
     def watched(self, wave: Sequence[Task]) -> Iterator[None]:
-        """Tells now and then how many of the wave's tasks are done."""
+        """Report now and then how many of the wave's tasks are done."""
         over = threading.Event()
         tracker = self.spark.sparkContext.statusTracker()
 
@@ -200,7 +202,7 @@ def failed_runs(results: Any) -> tuple[int, list[Failed]]:
 
 
 def keep_failed(folder: Folder, cells: Sequence[Cell]) -> None:
-    """The scenarios that failed runs are replayed with."""
+    """Keep the scenarios that failed runs are replayed with."""
     failed: Any = folder.results()
     wanted = {row[0] for row in failed.where(F.col("error").isNotNull()).select("cell_id").distinct().collect()}
     for cell in cells:

@@ -106,8 +106,8 @@ def commit_times(cluster: Cluster) -> list[float]:
 
 
 def heartbeats_late(cluster: Cluster) -> list[float]:
-    """Measure how much longer than their interval the time between two heartbeats is: how fast members that began
-    together drift apart. librdkafka tells of each in its debug log.
+    """Measure how much longer than their interval the time between two heartbeats is. It tells how fast members that
+    began together drift apart. The debug log of librdkafka shows each heartbeat.
     """
     from confluent_kafka import Consumer
 

@@ -1,7 +1,7 @@
 """Build a Kafka image from what this machine has, where none can be pulled: `make kafka-image`.
 
 Given      a Docker engine, the host's Java runtime (Linux with glibc), Maven's artifacts and a static busybox
-Returns    an image that is driven by the same KAFKA_* variables as the official one: it starts with Kafka's own
+Returns    an image that is driven by the same KAFKA_* variables as the official one. It starts with Kafka's own
            kafka.docker.KafkaDockerWrapper, which turns them into a configuration and formats the storage
 Start at   build; `python -m tools.local_image` prints a name for REBALANCE_LAB_KAFKA_IMAGE
 

@@ -1,8 +1,8 @@
 """Assign one group, or many, by a strategy: a request of the JSON contract to its answer.
 
 Given      decoded JSON: {"strategy": ..., "group": ...}, a bare group, or {"requests": [...]}
-Returns    the answer of the contract; ContractError or AssignorError for a single request that is wrong, and the same
-           as data in its place for one of many
+Returns    the answer of the contract; ContractError or AssignorError for a single request that is wrong. One of
+           many has the error as data in its place
 Start at   answer_document
 """
 
@@ -41,7 +41,7 @@ class Asked:
 
 
 def answer_document(value: Any, asked: Asked) -> dict[str, Any]:
-    """A batch answers each request in its place; a single one that is wrong raises."""
+    """Answer a document. A batch answers each request in its place; a single one that is wrong raises."""
     value = as_requests(value)
     if "requests" not in value:
         return answer_request(value, asked)
@@ -50,7 +50,9 @@ def answer_document(value: Any, asked: Asked) -> dict[str, Any]:
 
 
 def as_requests(value: Any) -> dict[str, Any]:
-    """A bare group is a request without a strategy: what `group snapshot` writes can be piped in as it is."""
+    """Read requests. A bare group is a request without a strategy: what `group snapshot` writes can be piped in as it
+    is.
+    """
     request = expect_object(value, "request")
     if "group" not in request and "requests" not in request and {"topics", "members"} & request.keys():
         return {"group": request}
@@ -120,7 +122,7 @@ def answer_side_by_side(group: Group, strategies: Sequence[Strategy], *, optimum
 
 
 def differing_partitions(sides: Sequence[Shares]) -> list[dict[str, Any]]:
-    """The partitions that do not go to the same member everywhere, with their owner on each side."""
+    """Return the partitions that do not go to the same member everywhere, with their owner on each side."""
     owners: list[dict[tuple[str, int], str]] = [
         {(topic, p): member for member, share in side.items() for topic, ps in share.items() for p in ps}
         for side in sides

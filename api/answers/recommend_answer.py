@@ -1,6 +1,6 @@
 """Choose a strategy for a scenario, a group or a saved comparison: why, how sure, what to paste, how to migrate.
 
-Given      a decoded document and what is asked beside it; `run` runs the comparison where none was saved, so that the
+Given      a decoded document and what is asked beside it; `run` runs the comparison where none was saved. So the
            command line can show a bar and the service can hold it to limits
 Returns    Advised; `to_json` is what --json prints and what HTTP answers
 Start at   advise
@@ -101,7 +101,7 @@ def comparison_for(data: Any, now: str | None, asked: AdviceAsked, run: Runs) ->
 
 
 def scenario_from(data: Any, now: str | None = None) -> tuple[Scenario, Sequence[str]]:
-    """The scenario itself, or the life that is assumed for a group, with a word on that."""
+    """Return the scenario itself, or the life that is assumed for a group, with a word on that."""
     from rebalance_lab.assignors.json_contract import group_from_json, parse_request
     from rebalance_lab.harness.evaluate.recommend.group_life import ASSUMED, life_of_group
     from rebalance_lab.harness.scenario.reader import parse_scenario

@@ -29,7 +29,7 @@ class Simulated:
     drawn: Timelines
 
     def to_json(self, views: Sequence[str] = ()) -> dict[str, Any]:
-        """The views that are named; without, all of them but cpu, which is measured and never the same twice."""
+        """Return the views that are named; without names, all but cpu, which is measured and never the same twice."""
         run, drawn = self.run, self.drawn
         broken = run.broken
         data: dict[str, Any] = {
@@ -63,7 +63,9 @@ def simulate_once(
     until: str | None = None,
     watch: Callable[[Fact], None] | None = None,
 ) -> Simulated:
-    """`watch` is shown every fact when it happens: for progress, and to stop a run that gets too long."""
+    """Simulate one run; `watch` is shown every fact when it happens: for progress, and to stop a run that gets too
+    long.
+    """
     from rebalance_lab.harness.evaluate.runs import watched_run
     from rebalance_lab.harness.measure.ownership import timelines
 
@@ -75,7 +77,7 @@ def simulate_once(
 def checked_options(
     scenario: Scenario, *, strategy: str | None = None, seed: int = 1, until: str | None = None
 ) -> tuple[str, int | None]:
-    """The strategy in full, and the moment to stop at."""
+    """Return the strategy in full, and the moment to stop at."""
     from rebalance_lab.harness.evaluate.comparison import check_migrations, checked_strategies
     from rebalance_lab.harness.scenario.strategy_lists import check_broker_lists
 

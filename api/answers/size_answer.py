@@ -171,7 +171,7 @@ def years(text: object) -> float:
 
 
 def in_one_unit(rates: Mapping[str, str], record_size: str | None) -> tuple[dict[str, float], str]:
-    """Records or bytes; with a record's size the two may be mixed."""
+    """Return rates in records or bytes; with a record's size the two may be mixed."""
     size = None if record_size is None else read(size_bytes, record_size, "--record-size")
     if size is not None and size <= 0:
         raise ContractError("--record-size", f"must be above 0, got {quoted(record_size)}")

@@ -47,7 +47,7 @@ def assign_command(
 
 
 def show(answer: dict[str, Any]) -> None:
-    """An answer as people read it."""
+    """Print an answer as people read it."""
     out = console()
     if "error" in answer:
         where, what = answer["error"]["path"], answer["error"]["message"]
@@ -78,7 +78,7 @@ def assignment_table(assignment: Shares) -> RenderableType:
 
 
 def quality_line(row: Mapping[str, Any]) -> str:
-    """The figures a reader asks for first; --json has all of them."""
+    """Print the figures that a reader asks for first; --json has all of them."""
     parts = [f"{row['assigned']} of {row['partitions']} assigned", f"{row['min']} to {row['max']} a member"]
     if row["kept"] or row["moved"] or row["revoked"]:
         parts.append(f"{row['kept']} kept, {row['moved']} moved ({row['needlessly_moved']} needlessly)")

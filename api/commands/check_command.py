@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def check_command(
     assignor: str, *, examples: int, seed: int, promises: Collection[str], replay: str | None, as_json: bool
 ) -> bool:
-    """True when everything promised holds."""
+    """Check an assignor, and return True when everything promised holds."""
     from rebalance_lab.assignors.testing.search.checking import check
     from rebalance_lab.assignors.testing.subject.targets import load_target
     from rebalance_lab.harness.conversation.protocol_churn import ProtocolChurn

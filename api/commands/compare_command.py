@@ -55,7 +55,7 @@ def compare_command(
     jobs: int | None,
     as_json: bool,
 ) -> bool:
-    """True when every run got through."""
+    """Compare strategies, and return True when every run got through."""
     check_place(html, file)
     with aside():
         comparison = comparison_of(file, strategies=strategies, seeds=seeds, weights=weights, jobs=jobs)
@@ -183,7 +183,7 @@ def table(comparison: Comparison, width: int) -> Table:
     left = width - needed(ranking, first)
     names = []
     for name, (title, _) in COLUMNS.items():
-        # A column that says 0 for everybody says nothing.
+        # A column that is 0 for every strategy says nothing.
         if not any(one.costs and one.costs[name].high for one in ranking):
             continue
         left -= 2 + max(map(len, [*title.split("\n"), *(cell(one, name) for one in ranking)]))
@@ -205,7 +205,7 @@ def table(comparison: Comparison, width: int) -> Table:
 
 
 def first_columns(ranking: Sequence[Ranked], against: str, width: int) -> dict[str, list[str]]:
-    """The cost, with what says more of it where there is room: half a figure would be another figure."""
+    """Return the cost, and further columns where there is room: half a figure would be another figure."""
     score = {SPREAD: [score_text(one) for one in ranking]}
     wide, narrow = (
         {**score, f"against\n{against}": [against_text(one, narrow) for one in ranking]} for narrow in (False, True)

@@ -35,7 +35,7 @@ def fidelity_command(
     out: str | None,
     as_json: bool,
 ) -> bool:
-    """True when everything agrees or is explained."""
+    """Compare runs, and return True when everything agrees or is explained."""
     from rebalance_lab.harness.fidelity.side_by_side import fidelity
     from rebalance_lab.harness.kafka.brokers import BrokerError, start
     from rebalance_lab.harness.kafka.live.librdkafka_settings import broker_config, check_live, nodes_for

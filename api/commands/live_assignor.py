@@ -53,7 +53,7 @@ def live_assignor_command(
 
 
 def strategy_of(text: str) -> Strategy:
-    """Loaded once here, so that a class that cannot be had is told before anything is joined."""
+    """Load the assignor once here, so that a class that cannot be had is reported before any member joins."""
     name = f"classic/{text}" if ":" in text and "/" not in text else text
     strategy = parse_strategy(name, "--assignor")
     if strategy.protocol == "consumer" and strategy.is_custom:

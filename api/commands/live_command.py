@@ -25,7 +25,7 @@ def live_command(
     topics: str | None,
     members: int,
 ) -> bool:
-    """True when the oracle has found nothing."""
+    """Run a scenario live, and return True when the oracle has found nothing."""
     if assignor is not None:
         from rebalance_lab.api.commands.live_assignor import live_assignor_command
 

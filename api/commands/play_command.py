@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def play_command(file: str, *, as_json: bool) -> None:
-    """A batch answers each sequence in its place; a single one that is wrong raises."""
+    """Play sequences. A batch answers each sequence in its place; a single one that is wrong raises."""
     value = expect_object(decode(read_input(file)), "sequence")
     if "sequences" not in value:
         transcript = play(value)

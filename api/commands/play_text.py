@@ -75,7 +75,7 @@ def settings_text(configs: Iterable[Body]) -> str:
 
 
 def worst_error(body: Body) -> str:
-    """The first error that stands anywhere in an answer, or NONE."""
+    """Return the first error that stands anywhere in an answer, or NONE."""
     return next((error for error in errors_in(body) if error != "NONE"), "NONE")
 
 

@@ -31,7 +31,7 @@ def recommend_command(
     jobs: int | None,
     as_json: bool,
 ) -> bool:
-    """True when every run got through."""
+    """Recommend a strategy, and return True when every run got through."""
     from rebalance_lab.harness.evaluate.recommend.advice import NothingSound
     from rebalance_lab.harness.scenario.documents import decode_document
 

@@ -47,7 +47,7 @@ def simulate_command(
     schema: bool,
     as_json: bool,
 ) -> bool:
-    """True when no invariant was broken."""
+    """Simulate a run, and return True when no invariant was broken."""
     if schema:
         from rebalance_lab.harness.scenario.forms.json_schema import schema_text
 
@@ -81,7 +81,9 @@ def simulate_command(
 
 
 def read_scenario(file: str) -> tuple[Scenario, Sequence[str]]:
-    """Whatever compare and recommend take: what they say of a run that broke is to be typed as it is."""
+    """Read whatever compare and recommend take, because the commands that they print for a broken run must work as they
+    are.
+    """
     from rebalance_lab.api.answers.recommend_answer import scenario_from
     from rebalance_lab.harness.evaluate.saved_runs import described, is_comparison
     from rebalance_lab.harness.scenario.documents import decode_document
@@ -91,7 +93,7 @@ def read_scenario(file: str) -> tuple[Scenario, Sequence[str]]:
 
 
 def watcher(progress: Callable[[int], None] | None) -> Callable[[Fact], None] | None:
-    """Most runs are over in a moment: only one that takes longer has a bar."""
+    """Make a progress bar for a run that takes long; most runs are over in a moment."""
     if progress is None:
         return None
     begins = time.monotonic() + BAR_AFTER_S
@@ -199,7 +201,7 @@ def member_lane(drawn: Timelines, member: str, step_ms: int) -> str:
 
 
 def worst_lane(drawn: Timelines, step_ms: int, lane: int) -> str:
-    """Gaps are short: a stretch shows the most there were at once in it, so that none is overlooked."""
+    """Draw the most gaps at once in each stretch, because gaps are short and none should be overlooked."""
     changes: list[tuple[int, int]] = []
     for gap in drawn.gaps:
         changes += [(gap.start_ms, len(gap.partitions)), (gap.end_ms, -len(gap.partitions))]

@@ -22,7 +22,7 @@ MOST_LINES = 5
 
 
 def sweep_command(file: str, out: str, *, master: str, resume: bool, spark_log: bool, as_json: bool) -> bool:
-    """True when no run failed."""
+    """Run a sweep, and return True when no run failed."""
     from rebalance_lab.spark_eval.cells import cells_of
     from rebalance_lab.spark_eval.sweep_file import load_sweep
 

@@ -44,7 +44,7 @@ class Job:
         self.state = state
         for name, value in changes.items():
             setattr(self, name, value)
-        # Whoever waits has the old one; whoever comes next waits for the next change.
+        # A client that waits has the old one; the next client waits for the next change.
         self.changed.set()
         self.changed = asyncio.Event()
 
@@ -108,7 +108,7 @@ class Jobs:
         return job
 
     async def remove(self, job: Job) -> None:
-        """Cancelled if it is not over, and forgotten."""
+        """Cancel a job that is not over, and forget it."""
         self._jobs.pop(job.id, None)
         await self.cancel(job)
 

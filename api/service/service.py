@@ -68,7 +68,9 @@ class Service:
     async def ask(
         self, question: Question, limit: str, *, slow: bool = False, progress: Progress | None = None
     ) -> Answer:
-        """`limit` names the setting with the time it may take. The same question is answered from memory."""
+        """Answer a question; `limit` names the setting with the time it may take. The same question is answered from
+        memory.
+        """
         key = self.cache.key(question)
         found = self.cache.get(key)
         self.metrics.cache.labels("yes" if found else "no").inc()

@@ -67,7 +67,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """A Kafka cluster that requests may name; its address is never a request's."""
+    """Describe a Kafka cluster that requests may name; its address is never a request's."""
 
     name: str
     bootstrap: str
@@ -114,7 +114,7 @@ def read_settings(text: str) -> Settings:
 
 
 def read_fields(default: Any, values: Mapping[str, Any], path: str) -> Any:
-    """The dataclass with those of its fields that are given, each of the type it is declared with."""
+    """Return the dataclass with those of its fields that are given, each of the type it is declared with."""
     hints = get_type_hints(type(default))
     names = [one.name for one in fields(default)]
     refuse_unknown(values, names, path)
@@ -180,7 +180,7 @@ def check_reach(settings: Settings) -> None:
 
 
 class TooMuch(ContractError):
-    """A request that exceeds one of the configured limits; `limit` names it."""
+    """Refuse a request that exceeds one of the configured limits; `limit` names it."""
 
     def __init__(self, limit: str, path: str, message: str) -> None:
         super().__init__(path, message)

@@ -48,7 +48,8 @@ def is_homogeneous(members: Mapping[str, Member]) -> bool:
 
 
 def subscribed_in_java_order(group: Group, topics: Sequence[str], ids: Sequence[Uuid]) -> list[int]:
-    """Layout indices of these topics as the homogeneous builder walks them: a set of ids copied from a set of names.
+    """Return the layout indices of these topics as the homogeneous builder walks them: a set of ids copied from one of
+    names.
 
     Names that do not exist are skipped, but have already made both tables larger.
     """
@@ -57,7 +58,7 @@ def subscribed_in_java_order(group: Group, topics: Sequence[str], ids: Sequence[
 
 
 def existing_in_java_order(group: Group, topics: Sequence[str]) -> list[int]:
-    """Layout indices of these topics as a set of their names lists them."""
+    """Return the layout indices of these topics as a set of their names lists them."""
     names = list(dict.fromkeys(topics))
     order = put_order(
         string_hashes(names), capacity_of_set_copy(len(topics)), sort_key=lambda i: java_string_order(names[i])
@@ -67,12 +68,14 @@ def existing_in_java_order(group: Group, topics: Sequence[str]) -> list[int]:
 
 
 def ids_order(ids: Sequence[Uuid], capacity: int = DEFAULT_CAPACITY) -> list[int]:
-    """Positions of these ids as a hash table of them, filled in this order, lists them."""
+    """Return the positions of these ids as a hash table of them, filled in this order, lists them."""
     return put_order([uuid_hash(*one) for one in ids], capacity, sort_key=ids.__getitem__)
 
 
 def widened(group: Group) -> Layout:
-    """A layout with room for claims on partitions that do not exist: the homogeneous builder lets members keep them."""
+    """Return a layout with room for claims on nonexistent partitions: the homogeneous builder lets members keep
+    them.
+    """
     counts = {name: topic.partitions for name, topic in group.topics.items()}
     for member in group.members.values():
         for name, partitions in member.owned.items():
@@ -82,7 +85,7 @@ def widened(group: Group) -> Layout:
 
 
 def known_numbers(layout: Layout, member: Member) -> Sequence[int] | None:
-    """A member's claims on topics that exist; None when one is on a partition beyond the layout."""
+    """Return a member's claims on topics that exist; None when one is on a partition beyond the layout."""
     numbers = owned_numbers(layout, member)
     if numbers is None:
         return layout.numbers_of({name: ps for name, ps in member.owned.items() if name in layout.index})

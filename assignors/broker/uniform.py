@@ -130,7 +130,7 @@ def walk_over_topics(group: Group, subscription: tuple[str, ...]) -> Walk:
 
 
 def spans_of(layout: Layout, counts: Sequence[int], topics: Sequence[int]) -> Spans:
-    """The numbers of each topic's partitions that exist: from, and up to."""
+    """Return the numbers of each topic's partitions that exist: from, and up to."""
     return [(layout.starts[topic], layout.starts[topic] + counts[topic]) for topic in topics]
 
 
@@ -224,7 +224,9 @@ Runs = list[tuple[int, list[int]]]
 
 
 def split(layout: Layout, ids: Sequence[Uuid], runs: Runs, quota: int) -> tuple[list[int], list[int]]:
-    """The first `quota` partitions of a share as Java walks it, and the others: topics by id, then partitions."""
+    """Return the first `quota` partitions of a share as Java walks it, and the others: topics by id, then
+    partitions.
+    """
     kept: list[int] = []
     given_up: list[int] = []
     for i in ids_order([ids[topic] for topic, _ in runs]) if len(runs) > 1 else (0,):

@@ -19,7 +19,7 @@ from rebalance_lab.assignors.subscribers import subscribers_by_topic
 MAX_SWEEPS = 16
 NOBODY = -1
 Move = tuple[int, int, int]
-"""A partition, from whom, to whom: members by their place in the order."""
+"""A partition, its giver and its receiver: members by their place in the order."""
 
 
 class State:
@@ -33,7 +33,7 @@ class State:
         self.owner = [NOBODY] * partitions
         self.sizes = [0] * members
         self.moves: list[Move] | None = None
-        """In order; recorded only when members claim partitions twice, or when somebody asks."""
+        """In order; recorded only when members claim partitions twice, or when the caller asks."""
 
     def give(self, number: int, to: int) -> None:
         before = self.owner[number]
@@ -46,7 +46,7 @@ class State:
 
 
 def assign_heterogeneous(group: Group, order: Sequence[str], moves: list[Move] | None = None) -> Assignment:
-    """`moves`, where it is given, is told every step."""
+    """Assign where subscriptions differ; `moves`, where it is given, is told every step."""
     layout = group.layout
     subscribers = subscribers_by_topic(layout, [group.members[member_id].topics for member_id in order])
     kept = kept_shares(group, order)
@@ -194,8 +194,9 @@ def level_topic(layout: Layout, topic: int, levels: Levels, state: State) -> int
 
 
 class Levels:
-    """One topic's subscribers sorted by total, walked from both ends: a range at the bottom that rises and widens,
-    one at the top that falls and widens. Totals are read live; the order is that of the start."""
+    """Hold one topic's subscribers sorted by total, walked from both ends. A range at the bottom rises and widens, one
+    at the top falls and widens. Totals are read live; the order is that of the start.
+    """
 
     __slots__ = ("bottom_end", "bottom_level", "bottom_next", "imbalance", "members", "sizes", "top_end", "top_level",
                  "top_next", "top_start")  # fmt: skip

@@ -52,7 +52,7 @@ class CooperativeStickyAssignor:
 
 
 def subscription_generations(member: Member) -> Generations:
-    """The subscription's own generation; user data is asked only where there is none."""
+    """Return the subscription's own generation; user data is asked only where there is none."""
     if member.generation is not None and member.generation >= 0:
         return Generations(member.generation, member.generation)
     return Generations(NO_GENERATION if member.claim_generation is None else member.claim_generation, NO_GENERATION)

@@ -5,18 +5,18 @@ Returns    an Assignment. Partitions that change hands are withheld this round a
 Load       a partition counts as load / mean load + 1/100, in whole millionths: an idle partition still costs a poll, so
            idle ones spread by count. A topic without loads counts as the mean of the others.
 Capacity   relative to the largest, read to one part in 32 or finer: it is an estimate anyway, and few sizes search fast
-Bound      utilisation is a member's load over its capacity. In a settled answer, for any two subscribers of a topic,
-           either their utilisations differ by at most `threshold` (default 0.1) x the group's mean utilisation, or no
-           single partition could go from the hotter to the colder one and lower the larger of the two by more than
-           a twentieth of a mean partition's load. load_bound_violation checks it.
+Bound      utilisation is a member's load over its capacity. A settled answer holds one of two things for any two
+           subscribers of a topic. Their utilisations differ by at most `threshold` (default 0.1) x the group's mean
+           utilisation. Or no single partition could go from the hotter to the colder one and lower the larger of the
+           two by more than a twentieth of a mean partition's load. `load_bound_violation` checks it.
 Moves      a claim is kept until the bound is broken; then the hottest member gives to the coldest that may take it
 Two rounds a plan is accepted when the next round, given what this one hands out, would place the withheld partitions
            without releasing another. Where none of a few plans does, a third round follows: about 1 in 5,000 steps of
            random churn, 1 in 500 groups of random, contradictory claims
-Order      whole numbers, and ties by count, then rack, then member id as Java orders strings: neither the order of the
-           input nor of a sum can change the answer
-No loads   or all alike, and equal capacities: with equal subscriptions and no racks cooperative-sticky's answer;
-           otherwise this one with threshold 0: no single move could make the counts more even
+Order      whole numbers, and ties by count, then rack, then member id as Java orders strings. So neither the order of
+           the input nor of a sum can change the answer
+No loads   or all alike, and equal capacities: with equal subscriptions and no racks the answer is cooperative-sticky's.
+           Otherwise it is this one with threshold 0: no single move could make the counts more even
 Reference  KAFKA-5337; the withholding is the general rule of Kafka's CooperativeStickyAssignor
 Start at   LoadAwareAssignor.assign, then _Plan
 """
@@ -134,7 +134,7 @@ class _Work:
         return sum(self.load[number] for number in self.readable) / (fsum(self.capacity) or 1.0)
 
     def near(self, number: int) -> Collection[str]:
-        """The racks of a partition's replicas, as far as they are known and any member has one."""
+        """Return the racks of a partition's replicas, as far as they are known and any member has one."""
         if not self.racks_matter:
             return ()
         name, partition = self.group.layout.partition_of(number)
@@ -164,8 +164,9 @@ class _Claims:
 
 
 def _by_count(work: _Work, claims: _Claims) -> list[Sequence[int]]:
-    """Cooperative-sticky's answer, on a group without the oddities that make Java's answers depend on input order. Its
-    members are told as far as that assignor looks at them: racks do not matter here."""
+    """Return cooperative-sticky's answer, on a group without the oddities that make Java's answers depend on input
+    order. Its members are told as far as that assignor looks at them: racks do not matter here.
+    """
     from rebalance_lab.assignors.classic.cooperative_sticky import CooperativeStickyAssignor
 
     group = work.group
@@ -196,8 +197,8 @@ class _Kind:
         self.capacity = capacity
         self.heap: list[tuple[int, int, int]] = []
         self.entered: dict[int, int] = {}
-        """Per member the load of its latest entry. Whoever gives something away is entered again, so an entry that is
-        not true any more is too light, never too heavy, and is put right when it comes to the top."""
+        """Per member the load of its latest entry. A member that gives something away is entered again, so an
+        entry that is not true any more is too light, never too heavy, and is put right when it comes to the top."""
 
     def enter(self, load: int, count: int, member: int) -> None:
         self.entered[member] = load
@@ -213,7 +214,7 @@ class _Kind:
 
 
 class _Plan:
-    """A target for every partition, improved until the bound holds; then what can be handed out now."""
+    """Plan a target for every partition, improved until the bound holds; then find what can be handed out now."""
 
     def __init__(self, work: _Work, claims: _Claims, threshold: float) -> None:
         self.work = work
@@ -269,13 +270,14 @@ class _Plan:
         return {number for number in self.taken if self.home[number] not in (NOBODY, self.owner[number])}
 
     def _place(self, numbers: Collection[int]) -> None:
-        """Largest first, of equal ones those that fewest may take, each where utilisation ends lowest. What it depends
-        on is loads and counts alone, so that the next round comes to the same end from the same shares."""
+        """Place the largest first, of equal ones those that fewest may take, each where utilisation ends lowest. What
+        it depends on is loads and counts alone, so that the next round comes to the same end from the same shares.
+        """
         work = self.work
         takers = [sum(len(work.classes[number]) for number in classes) for classes in work.pools]
         for number in sorted(numbers, key=lambda number: (-work.load[number], takers[work.pool_of[number]], number)):
             cold = self._coldest(number)
-            assert cold is not None  # a pool exists because somebody subscribes to it
+            assert cold is not None  # a pool exists because some member subscribes to it
             self._put(number, cold[1])
         self._improve(set(numbers))
 
@@ -300,8 +302,9 @@ class _Plan:
             kind.enter(self.load[member], len(self.share[member]), member)
 
     def _coldest(self, number: int, below: float = inf) -> tuple[float, int] | None:
-        """The subscriber that this partition would leave least utilised, and how much; ties by count, rack and id.
-        Only subscribers utilised less than `below` are asked."""
+        """Return the subscriber that this partition would leave least utilised, and how much; ties by count, rack and
+        id. Only subscribers utilised less than `below` are asked.
+        """
         load, near = self.work.load[number], self.work.near(number)
         best: tuple[float, int, bool, int] | None = None
         for kind in self._kinds_in(self.work.pool_of[number]):

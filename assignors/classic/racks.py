@@ -30,7 +30,9 @@ class RackSets:
 
 
 def racks_matter(member_racks: Collection[str], partition_racks: Collection[RackSet]) -> bool:
-    """Not when no member can be on a partition's rack, nor when every partition is on all racks."""
+    """Tell whether racks matter: not when no member can be on a partition's rack, nor when every partition is on all
+    racks.
+    """
     everywhere = NO_RACKS.union(*partition_racks)
     if everywhere.isdisjoint(member_racks):
         return False

@@ -63,7 +63,7 @@ def blocks(
 
 
 def give_blocks(layout: Layout, alike: Sequence[int], subscribers: Sequence[int], shares: list[Sequence[int]]) -> None:
-    """The larger blocks first; topics that are alike have the same blocks."""
+    """Give the larger blocks first; topics that are alike have the same blocks."""
     starts = [layout.starts[topic] for topic in alike]
     size, larger = divmod(layout.counts[alike[0]], len(subscribers))
     begin = 0

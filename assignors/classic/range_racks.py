@@ -2,10 +2,10 @@
 
 Given      topics that look alike (same subscribers, same partition count), their racks, the members' racks
 Returns    each member's share; a partition number goes to the same member in all topics that look alike
-Surprise   a member without a rack matches every partition; topics that look alike take part in the rack pass even when
+Surprise   a member without a rack matches every partition. Topics that look alike take part in the rack pass even when
            none of them needs it, as soon as any topic of the group does
 Cost       Java looks at every member for every partition. Here each rack has a queue of its members, or of its
-           partitions, that is walked only once, because what was taken or filled never comes back
+           partitions, that is walked only once: what was taken or filled never comes back
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class RoundRobinAssignor:
 
 
 def deal(layout: Layout, subscribers: Sequence[Sequence[int]], members: int) -> list[Sequence[int]]:
-    """Neighbouring topics with the same subscribers are dealt in one go, each member's part of them being a slice.
+    """Deal neighbouring topics with the same subscribers in one go, each member's part of them being a slice.
 
     Where all subscribe alike that is all there is, and a share stays the range it is.
     """

@@ -3,7 +3,7 @@
 Given      keys with their 32-bit hash codes, in the order of insertion, and the table's first size
 Returns    the keys, or their positions, in Java's iteration order
 Model      bucket = (h ^ h >>> 16) & (capacity - 1); buckets ascending, inside a bucket the order of the chain.
-           Doubling a table keeps the relative order inside every chain, so the order of a map that was only put into
+           Doubling a table keeps the relative order inside every chain. So the order of a map that was only put into
            is a stable sort of the insertions by bucket, at the final capacity
 Reference  java.util.HashMap of JDK 17 (from JDK 19 on, copies of 12, 24, 48... elements get smaller tables)
 Start at   put_order for many keys at once, HashTable where keys also leave or come by computeIfAbsent
@@ -62,7 +62,7 @@ _hashes: dict[str, int] = {}
 
 
 def _string_hashes(texts: Sequence[str]) -> list[int]:
-    """A group of 10,000 members is hashed in one go.
+    """Hash a group of 10,000 members in one go.
 
     Strings of one length lie side by side in 64-bit lanes of one large int, so that a single multiplication by 31^k
     serves the k-th last character of all of them. No lane overflows: 255 characters give less than 2^48.
@@ -127,7 +127,7 @@ Key = TypeVar("Key")
 
 
 class OrderNotReproducible(AssignorError):
-    """Java's own order depends on object addresses, or on a tree that has lost keys."""
+    """Report that Java's own order depends on object addresses, or on a tree that has lost keys."""
 
 
 class HashTable(Generic[Key]):
@@ -244,7 +244,9 @@ def put_order(
 
 
 def _capacity_after_puts(spread: Sequence[int], capacity: int) -> int | None:
-    """None when a chain gets so long on the way that the stable sort by bucket no longer tells the order."""
+    """Return the capacity, or None when a chain gets so long on the way that the sort by bucket no longer tells the
+    order.
+    """
     size = len(spread)
     filled = 0
     while filled < size:
@@ -269,15 +271,16 @@ def _put_one_by_one(hashes: Sequence[int], capacity: int, sort_key: Callable[[in
 
 
 def string_order(keys: Iterable[str]) -> list[str]:
-    """Distinct strings as `new HashMap()` or `new HashSet()` lists them after they were put in this order."""
+    """Return distinct strings as `new HashMap()` or `new HashSet()` lists them after they were put in this order."""
     keys = list(keys)
     order = put_order(string_hashes(keys), sort_key=lambda i: java_string_order(keys[i]))
     return [keys[i] for i in order]
 
 
 def string_order_of_second_map(keys: Iterable[str]) -> list[str]:
-    """The order of a `new HashMap()` into which the keys of another one, so filled, were put as it lists them. The same
-    order, unless keys collide so much that the tables or the trees in them grow differently."""
+    """Return the order of a `new HashMap()` into which the keys of another one, so filled, were put as it lists them.
+    The same order, unless keys collide so much that the tables or the trees in them grow differently.
+    """
     once = string_order(keys)
     order = put_order(string_hashes(once), sort_key=lambda i: java_string_order(once[i]))
     return [once[i] for i in order]

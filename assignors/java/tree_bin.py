@@ -1,8 +1,8 @@
 """Model a HashMap bucket that has become a red-black tree, which only colliding keys ever cause.
 
 Given      nodes of one bucket, in the order of their chain
-Keeps      `chain`, the order in which Java walks the bucket. The tree matters only because it decides that order:
-           a new key is linked directly behind its parent in the tree, and the root always moves to the front
+Keeps      `chain`, the order in which Java walks the bucket. The tree matters only because it decides that order.
+           A new key is linked directly behind its parent in the tree, and the root always moves to the front
 Reference  java.util.HashMap.TreeNode of JDK 17: treeify, putTreeVal, moveRootToFront, balanceInsertion
 """
 
@@ -82,7 +82,7 @@ class TreeBin(Generic[Key]):
 
     @staticmethod
     def _rotate(node: Node[Key], side: int) -> None:
-        """The child on the other side takes the node's place, the node becomes its child on this side."""
+        """Move the child on the other side to the node's place; the node becomes its child on this side."""
         child = node.children[1 - side]
         assert child is not None
         inner = node.children[1 - side] = child.children[side]

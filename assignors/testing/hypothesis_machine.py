@@ -83,7 +83,7 @@ def churn_machine(
             try:
                 with self.subject.watched():
                     self.driver.settle()
-            except NotApplicable:  # nobody is left, or the class waives this kind of group
+            except NotApplicable:  # no member is left, or the class waives this kind of group
                 return
 
         @rule(member=st.sampled_from(IDS), topics=st.sets(st.sampled_from(TOPICS), min_size=1))

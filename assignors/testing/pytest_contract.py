@@ -7,7 +7,7 @@
         machines = ProtocolChurn             # optional: churn through the real protocol, too
 
 A property that is promised and broken fails with its counterexample, shrunk; one that is not promised is measured, and
-passes. The search is the one of `rebalance-lab check` rather than one Hypothesis test per property: it shares every
+passes. The search is the one of `rebalance-lab check` rather than one Hypothesis test per property. It shares every
 answer among all properties, survives a class that hangs, and looks at thousands of groups in a second.
 """
 

@@ -73,7 +73,7 @@ class Conversation(Stage[Member, Coordinator]):
         callback_ms: int = 0,
         **settings: Any,
     ) -> Self:
-        """A process starts and polls. Settings are a consumer's, such as group_instance_id or session_timeout_ms."""
+        """Start a process, which polls. Settings are a consumer's, such as group_instance_id or session_timeout_ms."""
         config = MemberConfig(group_id=GROUP, client_id=name, **{**self.settings, **settings})
         subscribed = (() if pattern else tuple(self.topics)) if topics is None else topics
         chosen = loaded(self.assignors if assignors is None else assignors)
@@ -112,7 +112,7 @@ class MixedConversation(Stage[AnyMember, ConsumerCoordinator]):
 
     @property
     def classic(self) -> ClassicGroup | None:
-        """The same group while it is a classic one."""
+        """Return the same group while it is a classic one."""
         side = None if self.coordinator is None else self.coordinator.shard.classic
         return side.coordinator.groups.get(GROUP) if isinstance(side, ClassicSide) else None
 
@@ -131,7 +131,7 @@ class MixedConversation(Stage[AnyMember, ConsumerCoordinator]):
         callback_ms: int = 0,
         **settings: Any,
     ) -> Self:
-        """A process starts and polls. Settings that the protocol does not have are left out of the conversation's."""
+        """Start a process, which polls. Settings that the protocol does not have are left out of the conversation's."""
         subscribed = (() if pattern or regex else tuple(self.topics)) if topics is None else topics
         kind = MemberConfig if protocol == "classic" else ConsumerMemberConfig
         common = {key: value for key, value in self.settings.items() if key in kind.__dataclass_fields__}

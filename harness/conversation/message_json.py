@@ -95,7 +95,9 @@ def _fields_from_json(kind: type[Any], version: int, body: Any, path: str) -> di
 
 
 def _refuse_other_version(value: Any, field: Field[Any], version: int, path: str) -> None:
-    """Kafka's clients drop some fields in silence where a version lacks them; the others would change the meaning."""
+    """Refuse a field of another version. Kafka's clients drop some fields in silence where a version lacks them; the
+    others would change the meaning.
+    """
     if value is not None and not field.metadata["ignorable"]:
         raise ContractError(path, f"version {version} has no such field")
 

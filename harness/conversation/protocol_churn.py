@@ -65,7 +65,7 @@ BROKER = {
     "group.consumer.min.heartbeat.interval.ms": HEARTBEAT_MS,
 }
 MOST_ASKED = 12
-"""Within one event. A hand-over takes two rebalances, somebody who comes back two more."""
+"""Within one event. A hand-over takes two rebalances, a member that comes back two more."""
 MOST_MEMBERS, MOST_PARTITIONS = 8, 60
 """More of them show the same, for more time."""
 HOOKS = ("subscription_user_data", "assignment_user_data", "on_assignment", "remember_generations")
@@ -93,7 +93,9 @@ class Watched:
         return {hook: self.guarded(hook, call) for hook, call in found.items() if call is not None}
 
     def guarded(self, hook: str, call: Any) -> Any:
-        """An exception is the consumer's business; what is more than one would end the consumer, and us."""
+        """Wrap a call: the consumer handles an exception; what is more than one would end the consumer, and the
+        search.
+        """
 
         def guard(*told: Any) -> Any:
             try:
@@ -123,7 +125,7 @@ class Watched:
 
 
 class ServerSide(MixedConversation):
-    """A group of KIP-848 whose broker has the subject for an assignor."""
+    """Run a group of KIP-848 whose broker has the subject for an assignor."""
 
     def __init__(self, assignor: Watched) -> None:
         self.assignor = assignor
@@ -224,7 +226,7 @@ class ProtocolChurn:
         self.stage.grow({})
 
     def fall_silent(self, name: str) -> None:
-        """Whatever it sends from now on arrives too late; it does not know that yet."""
+        """Make a member fall silent: whatever it sends from now on arrives too late; it does not know that yet."""
         if self.subscribed.get(name):
             client = self.silent[name] = self.stage.clients.pop(name)
             client.latency_ms = SILENCE_MS

@@ -24,7 +24,7 @@ def resolve(value: Any, answers: Mapping[str, Any], path: str, now_ms: int) -> A
 
 
 def referred(value: Any) -> Iterator[str]:
-    """The names of the steps that a body refers to."""
+    """Return the names of the steps that a body refers to."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):

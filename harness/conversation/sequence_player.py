@@ -3,7 +3,7 @@
 Given      a sequence (sequence_file.py has the format), decoded from JSON
 Returns    a Transcript: every answer and every group's states, with the time; to_json is what `play --json` prints
 Errors     ContractError with the path; in {"sequences": [...]} it stands in the place of that sequence's result
-Order      by (time, sequence): first scheduled, first served. A timer that is due when a step comes goes first, and so
+Order      by (time, sequence): first scheduled, first served. A timer that is due when a step comes goes first, so
            a request can refer to what a timer of the same instant answered
 Start at   play, play_many
 """
@@ -80,7 +80,7 @@ def play(value: Any) -> Transcript:
 
 
 def play_many(value: Mapping[str, Any]) -> list[Transcript | ContractError]:
-    """`{"sequences": [...]}`: what is wrong with one does not keep the others from being played."""
+    """Play `{"sequences": [...]}`: what is wrong with one does not keep the others from being played."""
     refuse_unknown(value, ("sequences",), "")
     results: list[Transcript | ContractError] = []
     for sequence in expect_list(value["sequences"], "sequences"):
@@ -112,7 +112,7 @@ class Log:
 
 class Player:
     def __init__(self, sequence: SequenceFile, new_member_id: NewMemberId | None = None) -> None:
-        """`new_member_id`: instead of the file's own `member_ids`."""
+        """Take `new_member_id` instead of the file's own `member_ids`."""
         self.sequence = sequence
         self.transcript = Transcript(until_ms=sequence.until_ms)
         self.log = Log()
@@ -143,7 +143,7 @@ class Player:
         return self.transcript
 
     def feed(self, step: Step) -> int:
-        """One step, after all that is due before it; its number is what the answer will name."""
+        """Play one step, after all that is due before it; its number is what the answer will name."""
         self.fire_timers(step.at_ms)
         self.now_ms = step.at_ms
         self.fed += 1

@@ -135,7 +135,7 @@ class Stage(ABC, Generic[M, C]):
 
     @abstractmethod
     def new_coordinator(self) -> C:
-        """One that knows the topics and nothing else; the log is loaded next."""
+        """Make a coordinator that knows the topics and nothing else; the log is loaded next."""
 
     @abstractmethod
     def at_rest(self) -> bool:
@@ -148,7 +148,7 @@ class Stage(ABC, Generic[M, C]):
         return [client for client in self.clients.values() if client.alive]
 
     def enter(self, name: str, member: M, callback_ms: int = 0) -> Client[M]:
-        """A process starts and polls."""
+        """Start a process, which polls."""
         client = self.clients[name] = Client(name, member, callback_ms=callback_ms)
         self.tell(client, MetadataChanged(dict(self.topics)))
         self.tell(client, Poll())
@@ -180,7 +180,7 @@ class Stage(ABC, Generic[M, C]):
         return {tp: offset + 1 for tp, offset in client.member.memory.positions.items()}
 
     def grow(self, topics: Mapping[str, int]) -> Self:
-        """Topics come or gain partitions, and every member's metadata is refreshed."""
+        """Add topics or partitions, and refresh every member's metadata."""
         self.topics |= {name: Topic(partitions) for name, partitions in topics.items()}
         if self.coordinator is not None:
             self.obey(self.coordinator.update_topics(self.partition_counts(), self.now_ms))
@@ -197,7 +197,7 @@ class Stage(ABC, Generic[M, C]):
         heappush(self.heap, (self.now_ms + delay_ms, next(self.numbers), action))
 
     def set_timer(self, timers: Timers, timer: SetTimer, fire: Callable[[TimerKey], None]) -> None:
-        """A timer that is set again, or cancelled, no longer has its token in `timers`."""
+        """Set a timer; one that is set again, or cancelled, no longer has its token in `timers`."""
         token = timers[timer.key] = object()
 
         def due() -> bool:

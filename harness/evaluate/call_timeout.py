@@ -57,7 +57,7 @@ def patience(strategies: Iterable[Strategy]) -> Iterator[None]:
 
 
 def outermost(frame: FrameType | None, modules: set[str]) -> FrameType | None:
-    """The call by which the simulator entered one of these modules, if one is at work."""
+    """Return the call by which the simulator entered one of these modules, if one is at work."""
     found = None
     while frame is not None and not frame.f_globals.get("__name__", "").startswith("rebalance_lab.harness.simulator."):
         if frame.f_globals.get("__name__") in modules:

@@ -51,7 +51,7 @@ class Ranked:
     against: Interval | None
     """Its score less the reference's, in pairs; below zero is better. None for the reference itself."""
     wins: float
-    """The share of seeds in which nobody was better; those who are equal share a seed."""
+    """The share of seeds in which no strategy was better; strategies that are equal share a seed."""
     failed_processes: int
     """In all runs together."""
     broken: tuple[Sample, ...]
@@ -102,7 +102,7 @@ class Comparison:
 
     @cached_property
     def sound(self) -> tuple[str, ...]:
-        """The strategies that got through every run."""
+        """Return the strategies that got through every run."""
         return tuple(one for one in self.strategies if len(self.scores[one]) == len(self.seeds))
 
     @cached_property
@@ -200,7 +200,7 @@ def compare(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """`strategies` None: those that make sense for the scenario."""
+    """Compare strategies; None stands for those that make sense for the scenario."""
     chosen, notes = usual_strategies(scenario) if strategies is None else (tuple(strategies), ())
     chosen = checked_strategies(chosen, "strategy" if strategies is None else "--strategies")
     check_migrations(scenario)

@@ -79,7 +79,9 @@ def seconds_a_consumer(downtime_ms: int) -> float:
 
 
 def deploy_cost(strategy: str, group: SizedGroup, downtime_ms: int) -> DeployCost:
-    """ValueError where a run does not get to its end, which only a custom assignor can bring about."""
+    """Compute the cost, or raise ValueError where a run does not get to its end, which only a custom assignor can
+    cause.
+    """
     each = math.ceil(group.partitions / group.consumers)
     consumers, partitions = min(group.consumers, MOST_CONSUMERS), group.partitions
     small = consumers == group.consumers and each <= MOST_PARTITIONS
@@ -110,8 +112,9 @@ def deploy_cost(strategy: str, group: SizedGroup, downtime_ms: int) -> DeployCos
 
 
 def mean_row(scenario: Scenario, strategy: str) -> Row:
-    """The mean of each figure: runs with good and with bad luck may lie far apart, and the middle of a few jumps from
-    the ones to the others."""
+    """Return the mean of each figure. Runs with good and with bad luck may lie far apart, and the middle of a few jumps
+    from the ones to the others.
+    """
     rows = []
     for seed in SEEDS:
         run = sample(scenario, strategy, seed)

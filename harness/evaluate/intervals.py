@@ -1,7 +1,7 @@
 """Compute medians with intervals that assume nothing about how runs are distributed.
 
-A median lies between two order statistics with a probability that is a sum of binomials, whatever the distribution:
-sort n values, leave out the k lowest and the k highest, and the rest holds it with 1 - 2 P(Binomial(n, 1/2) <= k).
+A median lies between two order statistics with a probability that is a sum of binomials, whatever the distribution.
+Sort n values, leave out the k lowest and the k highest: the rest holds it with 1 - 2 P(Binomial(n, 1/2) <= k).
 Nothing is drawn, so the same runs give the same interval.
 
 Few runs   below six no interval reaches 95 %; then it is the whole range, and `confidence` says what that is worth

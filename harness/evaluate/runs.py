@@ -43,7 +43,7 @@ ENDED_BY_ITSELF = "a run's process ended before the run did: an assignor that ca
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One run, as far as a comparison needs it."""
+    """Hold one run, as far as a comparison needs it."""
 
     strategy: str
     seed: int
@@ -67,7 +67,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A run with its facts, up to where it broke if it did."""
+    """Hold a run with its facts, up to where it broke if it did."""
 
     facts: list[Fact]
     costs: Costs
@@ -85,7 +85,7 @@ def watched_run(
     *,
     watch: Callable[[Fact], None] | None = None,
 ) -> Watched:
-    """`watch` sees every fact first; what it raises ends the run."""
+    """Run once. `watch` sees every fact first; what it raises ends the run."""
     facts: list[Fact] = []
     checker, meter = Checker(), Meter()
     told = watch or (lambda fact: None)
@@ -115,7 +115,7 @@ def watched_run(
 
 
 def sample(scenario: Scenario, strategy: str, seed: int) -> Sample:
-    """Never raises for what a run does: one bad strategy must not take the others' results with it."""
+    """Run once, and never raise for what the run does: one bad strategy must not take the others' results with it."""
     try:
         run = watched_run(scenario, strategy, seed)
     except AssignorError as error:
@@ -186,7 +186,9 @@ def submit(pool: ProcessPoolExecutor, work: Callable[[Scenario, str, int], T], s
 
 
 def context() -> multiprocessing.context.BaseContext:
-    """Forked workers need not import anything again, but a fork copies locks that other threads hold."""
+    """Choose how workers start. Forked workers need not import anything again, but a fork copies locks that other
+    threads hold.
+    """
     alone = sys.platform == "linux" and threading.active_count() == 1
     return multiprocessing.get_context("fork" if alone else "spawn")
 
@@ -197,7 +199,9 @@ _scenario: Scenario | None = None
 
 
 def settle_in(scenario: Scenario) -> None:
-    """The scenario travels once. Ctrl-C is the parent's to handle; a parent that vanishes ends its workers."""
+    """Take over the scenario, which travels once. Ctrl-C is the parent's to handle; a parent that vanishes ends its
+    workers.
+    """
     global _scenario
     _scenario = scenario
     signal.signal(signal.SIGINT, signal.SIG_IGN)

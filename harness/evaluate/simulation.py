@@ -75,7 +75,9 @@ def simulate(
     messages: bool = False,
     leaps: bool = True,
 ) -> Run:
-    """`watch` is shown every fact when it happens, and with `messages` what members and coordinator say."""
+    """Simulate a run; `watch` is shown every fact when it happens, and with `messages` what members and coordinator
+    say.
+    """
     with without_garbage_collector():
         started = time.process_time()
         world = run_world(scenario, strategy, seed, until_ms, constants, watch, messages=messages, leaps=leaps)

@@ -5,7 +5,7 @@ Returns    partitions, consumers, brokers, and the time to catch up after an out
 Partitions target / min(a partition's rate, a consumer's rate), for the demand at the horizon and with headroom: they
            are chosen once, because adding some later sends keys to other partitions
 Consumers  the fewest that no share overloads. A partition is never split, so 10 partitions on 6 consumers give some 2
-           and some 1, and the fullest decides: that is why dividing rates alone promises too much.
+           and some 1, and the fullest decides. That is why dividing rates alone promises too much.
 Units      records or bytes per second, the same for all three
 Reference  Kafka: The Definitive Guide, "How to choose the number of partitions"
 Start at   size
@@ -85,7 +85,7 @@ class Sizing:
     brokers_needed: int
     replicas_a_broker: int | None
     standstill: float | None
-    """The part of its time for which a partition has no owner because of rebalances; None where nobody asked."""
+    """The part of its time for which a partition has no owner because of rebalances; None if not asked for."""
     notes: Sequence[str]
 
     def to_json(self) -> dict[str, Any]:
@@ -93,7 +93,9 @@ class Sizing:
 
 
 def size(needs: Needs, rebalance_cost: RebalanceCost | None = None) -> Sizing:
-    """Rebalances make the rest of the time busier: with their cost known, consumers are counted for that."""
+    """Compute the sizes. Rebalances make the rest of the time busier: with their cost known, consumers are counted for
+    that.
+    """
     unit_rate = min(needs.per_partition, needs.per_consumer)
     final = demand_at(needs, needs.horizon_years) * (1 + needs.headroom)
     partitions = needs.partitions or whole_up(final / unit_rate)
@@ -163,7 +165,9 @@ def plan(needs: Needs, years: float, partitions: int, unit_rate: float, standsti
 
 
 def consumers_needed(demand: float, partitions: int, needs: Needs) -> float:
-    """The fewest whose fullest share is no more than one consumer does; infinite when one partition already is."""
+    """Return the fewest whose fullest share is no more than one consumer does; infinite when one partition already
+    is.
+    """
     if math.isinf(demand):
         return math.inf
     partitions_a_consumer = whole_down(min(needs.per_consumer * partitions / demand, partitions))

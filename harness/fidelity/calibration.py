@@ -19,7 +19,7 @@ FILE = Path(__file__).with_name("calibration.json")
 
 
 def calibrated(scenario: Scenario) -> tuple[Scenario, Constants]:
-    """The scenario on the network that was measured, and the constants to simulate it with."""
+    """Return the scenario on the network that was measured, and the constants to simulate it with."""
     values = json.loads(FILE.read_text())["values"]
     network = Network(latency_ms=values.pop("latency_ms"), jitter_ms=values.pop("jitter_ms"))
     return replace(scenario, network=network), Constants(**values, head_start_ms=0)

@@ -66,7 +66,7 @@ def commit_window(case: Case) -> bool:
 
 
 def batches_after_standstills(scenario: Scenario) -> int:
-    """Records, at most, that are worked on after standstills that outlast a session: one batch each time."""
+    """Count the records, at most, that are worked on after standstills that outlast a session: one batch each time."""
     session_ms = scenario.client.get("session.timeout.ms", MemberConfig().session_timeout_ms)
     pauses = [event for event in scenario.timeline if isinstance(event, Pause) and event.for_ms > session_ms]
     return Application.from_settings(scenario.client).max_poll_records * sum(len(event.members) for event in pauses)
@@ -93,7 +93,9 @@ def new_partitions_are_noticed_late(case: Case) -> bool:
 
 
 def everybody_watches_metadata(case: Case) -> bool:
-    """The first of them to notice is enough, so it is sooner; and each of them may want a rebalance of its own."""
+    """Allow fewer costs and more rebalances: the first member to notice is enough, and each may want a rebalance of its
+    own.
+    """
     within = case.live < case.low
     if case.measure == "rebalances":
         within = case.live <= case.high + len(case.scenario.members) - 1
@@ -102,7 +104,9 @@ def everybody_watches_metadata(case: Case) -> bool:
 
 
 def heartbeats_run_on(case: Case) -> bool:
-    """A rebalance is noticed up to a heartbeat's interval sooner, and one member's share waits so much less for it."""
+    """Allow a rebalance to be noticed up to a heartbeat's interval sooner; one member's share waits so much less for
+    it.
+    """
     interval_s = case.scenario.client.get("heartbeat.interval.ms", MemberConfig().heartbeat_interval_ms) / 1_000
     share = ceil(sum(topic.partitions for topic in case.scenario.topics) / len(case.scenario.members))
     allowed = {"unowned_s": share * interval_s * case.steps, "settle_mean_s": interval_s}
@@ -110,14 +114,16 @@ def heartbeats_run_on(case: Case) -> bool:
 
 
 def joins_once_a_second(case: Case) -> bool:
-    """Each join of each step may come up to a second later, and with it every partition that waits for it."""
+    """Allow each join of each step up to a second more, and with it every partition that waits for it."""
     partitions = sum(topic.partitions for topic in case.scenario.topics)
     allowed = {"unowned_s": float(partitions * case.steps), "settle_mean_s": 2.0}
     return case.is_classic and case.measure in allowed and case.low <= case.live <= case.high + allowed[case.measure]
 
 
 def the_broker_matches(case: Case) -> bool:
-    """One rebalance instead of one for each member, and nothing that goes to the first to notice and on from there."""
+    """Allow one rebalance instead of one for each member, and no move to the first member to notice and on from
+    there.
+    """
     patterns = any(member.pattern is not None for member in case.scenario.members)
     told = case.measure in ("rebalances", "moved", "unowned_s", "settle_mean_s")
     return not case.is_classic and patterns and case.has(CreateTopic) and told and case.live < case.low

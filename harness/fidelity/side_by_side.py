@@ -153,7 +153,7 @@ def measure(run: LiveRun, name: str, simulated: Sequence[float], live: float) ->
 
 
 def why(case: Case, middle: float, simulated: Sequence[float]) -> str:
-    """Empty where they agree."""
+    """Return why they differ; empty where they agree."""
     name, live = case.measure, case.live
     agree = live == middle if name in COUNTS else abs(live - middle) <= max(TOLERANCE * middle, SMALL[name])
     if agree:

@@ -22,7 +22,7 @@ Topics: TypeAlias = Mapping[str, "int | Topic"]
 
 
 class CoordinatorMachine(Protocol):
-    """A coordinator of either protocol, as its host sees it."""
+    """Describe a coordinator of either protocol, as its host sees it."""
 
     def handle(self, request: Request, now_ms: int) -> list[Effect]: ...
     def on_timer(self, key: TimerKey, now_ms: int) -> list[Effect]: ...
@@ -34,14 +34,14 @@ class CoordinatorMachine(Protocol):
 
 @runtime_checkable
 class Transactional(Protocol):
-    """A coordinator that keeps offsets of open transactions."""
+    """Describe a coordinator that keeps offsets of open transactions."""
 
     def complete_transaction(self, producer_id: int, committed: bool, now_ms: int) -> list[Effect]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedProtocol:
-    """A protocol that can be served: its requests by name, its settings, and how its coordinator is made."""
+    """Describe a protocol that can be served: its requests by name, its settings, and how its coordinator is made."""
 
     requests: Mapping[str, type[Request]]
     properties: Sequence[str]

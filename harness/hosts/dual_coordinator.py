@@ -86,7 +86,7 @@ class Codec:
 
 
 class ClassicSide:
-    """Offer protocol_v1's coordinator as ClassicGroups of protocol_v2's classic_side.py asks for it."""
+    """Offer protocol_v1's coordinator as protocol_v2 asks for it (ClassicGroups in its classic_members room)."""
 
     def __init__(self, coordinator: ClassicCoordinator) -> None:
         self.coordinator = coordinator

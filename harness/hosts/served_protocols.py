@@ -29,7 +29,7 @@ POLICY = "group.consumer.migration.policy"
 
 
 class ClassicMachine(Coordinator):
-    """Classic groups know topics by name and size alone."""
+    """Pass topics on by name and size alone, which is all that classic groups know of them."""
 
     def update_topics(self, topics: Topics, now_ms: int) -> list[Effect]:
         return super().update_topics(partition_counts(topics), now_ms)

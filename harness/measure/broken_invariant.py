@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Broken(Exception):
-    """An invariant does not hold; the run's facts end with the one that broke it."""
+    """Report that an invariant does not hold; the run's facts end with the one that broke it."""
 
     def __init__(self, invariant: str, message: str, now_ms: int) -> None:
         super().__init__(f"{invariant}: {message} (at {now_ms / 1_000:.3f} s)")

@@ -19,7 +19,7 @@ class CostWords:
         return f"{number(value)} {self.unit}".rstrip()
 
     def said(self, a: float, b: float) -> str:
-        """A counted thing is named once: `37 partitions change hands instead of 100`."""
+        """Say a difference, with a counted thing named once: `37 partitions change hands instead of 100`."""
         counted = self.unit in ("partitions", "records", "events", "times")
         return self.sentence.format(a=self.figure(a), b=number(b) if counted else self.figure(b))
 

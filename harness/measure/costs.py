@@ -2,7 +2,7 @@
 
 Counted    from the end of the group's start-up on (start_up.py); requests, and records read twice, from the beginning
 Without    partition-seconds in which no process read a partition that a member wants (gaps.py). A partition stands
-           still while its owner is paused, cut off, or held up by one record or by a callback, until another process
+           still while its owner is paused, cut off, or held up by one record or a callback, until another process
            reads it
 Moves      another member reads the partition than before; after a needless revocation the same process reads it again
 Settling   from an event of the timeline until the last change before the next event, if everything is read then. A
@@ -88,7 +88,7 @@ class Track:
 
 
 class Meter:
-    """Takes facts in order; `finish` gives the row."""
+    """Take facts in order; `finish` gives the row."""
 
     def __init__(self) -> None:
         self.now_ms = 0
@@ -143,7 +143,7 @@ class Meter:
         self.longest_ms = max(self.longest_ms, end_ms - start_ms)
 
     def on_topic(self, fact: Fact) -> None:
-        """One that was deleted and is created again begins anew."""
+        """Begin anew with a topic that was deleted and is created again."""
         if not fact["partitions"]:
             self.tracks = {tp: track for tp, track in self.tracks.items() if tp[0] != fact["topic"]}
 

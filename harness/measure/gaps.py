@@ -2,8 +2,8 @@
 
 Given      the facts of a run, in order
 Returns    each gap as it closes, to its callers: costs.py adds gaps up, ownership.py draws them
-Counted    from the end of the group's start-up (start_up.py), to the partition's next owner, its deletion, the end
-           of all subscriptions to it, or of the run. Where the start-up never ends, or takes too long to be one, from
+Counted    from the end of the group's start-up (start_up.py), to the partition's next owner, its deletion, its
+           last unsubscription, or the end of the run. Where the start-up never ends, or takes too long to be one, from
            the partition's first owner, or since a member wants it
 Wanted     the topics that the trace says members want; all topics, where it says nothing
 Start at   Gaps.feed
@@ -20,13 +20,13 @@ from rebalance_lab.protocol_v1.common.member_effects import TopicPartition
 
 class Gaps:
     def __init__(self, closed: Callable[[TopicPartition, int, int], None]) -> None:
-        """`closed` is told which partition, from when and until when."""
+        """Take `closed`, which is told which partition, from when and until when."""
         self._closed = closed
         self._now_ms = 0
         self._readers: dict[TopicPartition, set[str]] = {}
         """Of all partitions that exist."""
         self._unread: set[TopicPartition] = set()
-        """Those that nobody reads."""
+        """Partitions that no process reads."""
         self._counted: set[TopicPartition] = set()
         self._wanted: dict[str, int] | None = None
         """Topics, and since when."""
@@ -54,7 +54,7 @@ class Gaps:
 
     @property
     def came_to_rest(self) -> bool:
-        """The start-up is over, and nothing had happened by then."""
+        """Tell whether the start-up is over, and nothing had happened by then."""
         return self.begun and self._start_up.at_rest
 
     def _take(self, fact: Fact) -> None:
@@ -110,7 +110,7 @@ class Gaps:
         self._early.clear()
 
     def _topic(self, name: str, partitions: int) -> None:
-        """One that was deleted, with 0, and is created again begins anew."""
+        """Begin anew with a topic that was deleted, with 0, and is created again."""
         if not partitions:
             for tp in [tp for tp in self._readers if tp[0] == name]:
                 del self._readers[tp]

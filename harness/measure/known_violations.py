@@ -44,10 +44,11 @@ def deployed(scenario: Scenario, strategy: str) -> list[str]:
 
 
 def takes_commits_back(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    """Seen with Java's consumer, three runs of ten: from 5000 back to 10, and on from there. Its application's thread,
-    which auto-commits in its next poll() before it gives up what it had, and its background thread race for it.
-    Likewise in a close() that waits for the answer to its commit, which was lost, beyond max.poll.interval.ms: it
-    leaves, and commits again."""
+    """Tell whether a commit went back. It was seen with Java's consumer, in three runs of ten: from 5000 back to 10,
+    and on from there. Its application's thread, which auto-commits in its next poll() before it gives up what it had,
+    and its background thread race for it. Likewise in a close() that waits longer than max.poll.interval.ms for the
+    answer to a lost commit: it leaves, and commits again.
+    """
     slow = any(isinstance(one, Slow | Pause) for one in scenario.timeline) or scenario.poison
     settings = [{**scenario.client, **one.client} for one in scenario.members]
     hurried = any(one.get("max.poll.interval.ms", 300_000) < CLOSE_MS for one in settings)
@@ -67,8 +68,10 @@ def gives_twice(scenario: Scenario, strategy: str, found: Broken) -> bool:
 
 
 def claims_what_is_gone(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    """AbstractStickyAssignor drops claims of topics that are gone, but not of partitions: it goes on to give out what
-    does not exist, gives other partitions twice, or throws (tests/conformance/test_against_java.py)."""
+    """Tell whether an assignor gives out partitions that are gone. AbstractStickyAssignor drops claims of deleted
+    topics, but not of partitions. It goes on to give out what does not exist, gives other partitions twice, or throws
+    (tests/conformance/test_against_java.py).
+    """
     sizes = {topic.name: topic.partitions for topic in scenario.topics}
     for grown in (one for one in scenario.timeline if isinstance(one, AddPartitions)):
         sizes[grown.topic] = max(grown.to, sizes.get(grown.topic, 0))
@@ -87,8 +90,8 @@ def rebalances_for_ever(scenario: Scenario, strategy: str, found: Broken) -> boo
 
 def never_gave_it_up(scenario: Scenario, strategy: str, found: Broken) -> bool:
     """Tell whether a static member came back between the two rounds of a cooperative rebalance. Only a member that
-    revokes asks for the second round, and one that comes back to a stable group is given what is stored for it, without
-    a rebalance. Seen with Java's consumers on a real broker (tests/harness/kafka/live/test_slow_applications.py).
+    revokes asks for the second round. One that comes back to a stable group is given what is stored for it, without a
+    rebalance. Seen with Java's consumers on a real broker (tests/harness/kafka/live/test_slow_applications.py).
     """
     comes_back = any(isinstance(one, Restart | RollingRestart | Start) for one in scenario.timeline)
     keeps_places = is_cooperative(strategy) and is_static(scenario, strategy)
@@ -107,9 +110,11 @@ def passes_over(scenario: Scenario, strategy: str, found: Broken) -> bool:
 
 
 def gives_what_is_to_be_revoked(scenario: Scenario, strategy: str, found: Broken) -> bool:
-    """An upgrade takes over what the last SyncGroup gave a classic member, and a downgrade what it was to have: neither
-    knows of what it is still to give up. Both were recorded from a real broker
-    (tests/harness/kafka/wire/recordings). An eager group has only the second, one right after the other."""
+    """Tell whether a conversion gave away what is still to be revoked. An upgrade takes over what the last SyncGroup
+    gave a classic member, and a downgrade what it was to have: neither knows what the member is still to give up. Both
+    were recorded from a real broker (tests/harness/kafka/wire/recordings). An eager group has only the second, one
+    right after the other.
+    """
     cooperative = any(map(is_cooperative, deployed(scenario, strategy)))
     converted = "the group was " if cooperative else "the group was downgraded and upgraded "
     return found.invariant == "one owner" and converted in str(found)

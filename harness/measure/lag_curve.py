@@ -38,7 +38,7 @@ class LagCurve:
         """So many points were before the lowest: what waited then was the start-up's."""
 
     def begin(self, *, at_rest: bool) -> None:
-        """The start-up is over."""
+        """Begin to count: the start-up is over."""
         self._points.clear()
         self._works_off, self._worked_off = at_rest, 0
 
@@ -91,7 +91,7 @@ def times_behind(points: Sequence[Fact], lasts_ms: Sequence[int]) -> list[int]:
 
 
 def most_of_the_time(waiting: Sequence[int], lasts_ms: Sequence[int]) -> int:
-    """Return the lag that is not exceeded in 99 % of the time. The search goes from the top down: between its two ends
+    """Return the lag that is not exceeded in 99 % of the time. The search goes from the top down. Between its two ends
     a stretch adds evenly to the time above a level, and all of it at once if both ends are equal.
     """
     left_ms, level = sum(lasts_ms) / 100, 0.0
@@ -122,5 +122,5 @@ def mean(lasting: Sequence[tuple[int, int]]) -> float:
 
 
 def to_milli(value: float) -> int:
-    """Whole thousandths, whose sum does not depend on Python's way of adding floats."""
+    """Return whole thousandths, whose sum does not depend on Python's way of adding floats."""
     return round(value * 1_000)

@@ -41,7 +41,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True, order=True)
 class State:
-    """A process that runs, or in which way it stands still."""
+    """Cover a time in which a process runs, or stands still in one way."""
 
     start_ms: int
     end_ms: int
@@ -82,7 +82,7 @@ class Timelines:
         return by_topic((span.topic, index) for span in self.at(self.gaps, now_ms) for index in span.partitions)
 
     def what_at(self, member: str, now_ms: int) -> str:
-        """`running`, or the way in which it stands still; empty where it does not run."""
+        """Return `running`, or the way in which the process stands still; empty where it does not run."""
         found = [state.what for state in self.states if state.member == member and self.holds(state, now_ms)]
         return max(found, key=lambda what: what != "running", default="")
 
@@ -94,7 +94,7 @@ class Timelines:
 
 
 class Reader:
-    """Takes facts in order; what is open at the end is closed there."""
+    """Take facts in order; what is open at the end is closed there."""
 
     def __init__(self) -> None:
         self.lines = Timelines()
@@ -192,7 +192,7 @@ class Reader:
 
 
 def merged(pieces: Iterable[tuple[int, int, str, int, str]]) -> list[Span]:
-    """Neighbours that come and go together are one span: a chart of a thousand partitions stays small."""
+    """Merge neighbours that come and go together into one span: a chart of a thousand partitions stays small."""
     spans: list[Span] = []
     for start_ms, end_ms, topic, index, member in sorted(
         pieces, key=lambda one: (one[0], one[1], one[2], one[4], one[3])

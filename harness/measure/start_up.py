@@ -1,6 +1,6 @@
 """Find the end of a group's start-up, because what it takes to get going is no cost of later events.
 
-Over       once the group has come to rest: it is stable, every started process has been called with an assignment, and
+Over       once the group has come to rest. It is stable, every started process has been called with an assignment, and
            every partition that a member wants is read. Or as soon as something happens to it: an event, or a record
            that holds a process up
 Not yet    while new processes start and nothing has happened: a KIP-848 group is at rest with its first member, long
@@ -52,7 +52,7 @@ class StartUp:
                     self._is_stable = self.over = False
             case "group":
                 self._is_stable = fact["state"] == "Stable"
-                self._for_good = self.over and not self._is_stable  # for nobody who is new: that is trouble
+                self._for_good = self.over and not self._is_stable  # for no new process: that is trouble
         if not self.over:
             self.at_rest = self._is_stable and not self._waiting and bool(self._known) and all_is_read()
             self.over = self.at_rest or self._for_good
@@ -70,5 +70,5 @@ class StartUp:
 
 
 def is_switched_on(event: Fact) -> bool:
-    """An autoscaler that has not scaled anything yet."""
+    """Tell whether the fact is an autoscaler that has not scaled anything yet."""
     return event.get("what") == "autoscale" and "to" not in event

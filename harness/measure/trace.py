@@ -39,8 +39,9 @@ Fact: TypeAlias = dict[str, Any]
 
 class Trace:
     def __init__(self, watch: Callable[[Fact], None] | None = None, *, messages: bool = False) -> None:
-        """`watch` is shown every fact when it happens, also those that are not kept; messages only if it asks for
-        them."""
+        """Take `watch`, which is shown every fact when it happens, also those that are not kept; messages only if it
+        asks for them.
+        """
         self.facts: list[Fact] = []
         self._watch = watch
         self.tells_messages = messages and watch is not None
@@ -69,7 +70,7 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
 
 
 def offsets_by_topic(offsets: Mapping[TopicPartition, int]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-    """Partitions by topic, and beside them the offsets in the same places."""
+    """Return partitions by topic, and beside them the offsets in the same places."""
     partitions = by_topic(offsets)
     return partitions, {topic: [offsets[topic, index] for index in found] for topic, found in partitions.items()}
 

@@ -101,7 +101,7 @@ def close(name: str, known: Iterable[str]) -> str:
 
 
 def told(name: str) -> str:
-    """A name as it is, unless it would break the line."""
+    """Return a name as it is, unless it would break the line."""
     return name if PLAIN.fullmatch(name) else quoted(name)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constants:
-    """Durations that no scenario states."""
+    """Hold durations that no scenario states."""
 
     append_ms: int = 2
     """Until a record of the coordinator is durable."""

@@ -47,8 +47,9 @@ REAL = re.compile(
 
 
 class PlainLoader(Loader):  # type: ignore[misc]
-    """Numbers as WHOLE and REAL say, keys as they are written, and YAML's own rule, which PyYAML does not hold: a
-    mapping has each key once."""
+    """Load numbers as WHOLE and REAL say, and keys as they are written. A mapping has each key once, a rule of YAML
+    that PyYAML does not hold.
+    """
 
     yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {
         first: [(tag, pattern) for tag, pattern in known if tag not in (INT, FLOAT, f"{TAG}timestamp")]
@@ -87,7 +88,7 @@ PlainLoader.add_implicit_resolver(INT, WHOLE, list("-+0123456789"))
 
 
 def written(key: yaml.ScalarNode) -> yaml.ScalarNode:
-    """A member may be called `1` or `on`. Another node: an alias may use this one as a value."""
+    """Return a key as text: a member may be called `1` or `on`. Another node: an alias may use this one as a value."""
     if key.tag not in MADE_OF_TEXT:
         return key
     return yaml.ScalarNode(TEXT, key.value, key.start_mark, key.end_mark, key.style)
@@ -122,7 +123,7 @@ def refuse_unwritable(value: object, path: str) -> None:
 
 
 def decoded(text: str) -> Any:
-    """JSON is tried first where it looks like it: it is far faster, and what the lab itself writes."""
+    """Decode JSON first where the text looks like it: it is far faster, and what the lab itself writes."""
     no_json = None
     if text.lstrip().startswith("{"):
         try:

@@ -24,7 +24,9 @@ Kinds = Mapping[str, Sequence[str]]
 
 
 def read_event(form: EventForm, path: str, duration_ms: int, kinds: Kinds) -> Event:
-    """`kinds` are the members of each kind: a kind's name stands for all of them, and as a template for the first."""
+    """Read an event. `kinds` are the members of each kind: a kind's name stands for all of them, and as a template for
+    the first.
+    """
     if form.at > duration_ms:
         raise ContractError(f"{path.partition(']')[0]}].at", TOO_LATE)
     part = getattr(form, form.kind.replace(" ", "_"))

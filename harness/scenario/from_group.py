@@ -35,8 +35,9 @@ def scenario_of_group(
     strategy: str | None = None,
     path: str = "",
 ) -> Scenario:
-    """A member of capacity 2 takes half of `record_ms` a record. Topics without partitions are passed over. `path` is
-    where the group stands in its document."""
+    """Make the scenario; a member of capacity 2 takes half of `record_ms` a record. Topics without partitions are
+    passed over. `path` is where the group stands in its document.
+    """
     scenario = Scenario(
         name=name,
         duration_ms=duration_ms,

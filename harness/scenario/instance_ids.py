@@ -14,8 +14,9 @@ class InstanceIds:
         self._names = {one.name for one in scenario.members}
 
     def of(self, spec: MemberSpec, name: str, *, static: bool) -> str | None:
-        """A strategy gives a member its name, or what is like it where the name is another's own id: two with the same
-        would put each other out."""
+        """Return a member's instance id. A strategy gives a member its name, or one like it where the name is another's
+        own id. Two members with the same id would fence each other.
+        """
         if spec.instance_id is not None or not static:
             return spec.instance_id
         like, number = name, 0

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Records per second over time, in steps: a curve is cut into them where a scenario is read."""
+    """Hold records per second over time, in steps: a curve is cut into them where a scenario is read."""
 
     steps: tuple[tuple[int, float], ...] = ((0, 0.0),)
     """From which millisecond on, which rate. The first begins at 0."""
@@ -63,7 +63,7 @@ class MemberSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Poison:
-    """A record that holds up the poll in which it is processed, each time it is read."""
+    """Describe a record that holds up the poll in which it is processed, each time it is read."""
 
     topic: str
     partition: int
@@ -182,7 +182,7 @@ class Autoscale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slow:
-    """Records take `factor` times as long."""
+    """Make members slow: records take `factor` times as long."""
 
     KIND: ClassVar[str] = "slow"
     at_ms: int
@@ -203,7 +203,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Isolate:
-    """The network between these members and the brokers is cut; both sides live on."""
+    """Cut the network between these members and the brokers; both sides live on."""
 
     KIND: ClassVar[str] = "isolate"
     at_ms: int

@@ -12,7 +12,7 @@ NUMBERED = re.compile(r"(.+)-(?:0|[1-9][0-9]*)")
 
 
 def late_starters(timeline: Iterable[Event]) -> frozenset[str]:
-    """Members that do not run from the beginning: the first start, stop or crash that names them is a start."""
+    """Return members that do not run from the beginning: the first start, stop or crash that names them is a start."""
     late: set[str] = set()
     seen: set[str] = set()
     for event in timeline:
@@ -25,6 +25,6 @@ def late_starters(timeline: Iterable[Event]) -> frozenset[str]:
 
 
 def kind_of(name: str) -> str:
-    """`consumer-3` is one of the kind `consumer`; a name without a number is a kind of its own."""
+    """Return the kind: `consumer-3` is one of the kind `consumer`; a name without a number is a kind of its own."""
     found = NUMBERED.fullmatch(name)
     return found[1] if found else name

@@ -33,7 +33,7 @@ MAX_MENTIONS = 2_000_000
 
 
 def load_scenario(file: str | Path) -> Scenario:
-    """`-` is standard input."""
+    """Load a scenario; `-` is standard input."""
     try:
         if str(file) == "-":
             data = sys.stdin.buffer.read(MAX_BYTES + 1)
@@ -58,7 +58,7 @@ def parse_scenario(data: object) -> Scenario:
 
 
 def build(form: ScenarioForm, data: Mapping[str, Any]) -> Scenario:
-    """`data`: as it is written, of which a form keeps the meaning only."""
+    """Build a scenario; `data` is as it is written, of which a form keeps the meaning only."""
     client = client_settings(form.client, "client")
     broker = broker_settings(form.broker)
     strategy = agreed_strategy(form.strategy, client, broker)
@@ -116,7 +116,7 @@ def build(form: ScenarioForm, data: Mapping[str, Any]) -> Scenario:
 
 
 def read_members(forms: Mapping[str, MemberForm]) -> dict[str, list[MemberSpec]]:
-    """Each kind with its members, under the name it has in the file."""
+    """Return each kind with its members, under the name it has in the file."""
     kinds: dict[str, list[MemberSpec]] = {}
     taken: dict[str, str] = {}
     total = 0

@@ -163,7 +163,7 @@ def whole(value: Any, path: str, *, low: int) -> int:
 
 
 def expect_boolean(value: Any, path: str) -> bool:
-    """Properties files write `true` as text, and so may a scenario that was pasted from one."""
+    """Read a boolean. Properties files write `true` as text, and so may a scenario that was pasted from one."""
     if value in ("true", "false"):
         return bool(value == "true")
     if not isinstance(value, bool):

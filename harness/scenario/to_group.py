@@ -41,8 +41,8 @@ def group_of(scenario: Scenario) -> Group:
 
 
 def largest_group(scenario: Scenario) -> Group:
-    """Return the group with all members and partitions that there may be at some time: late starters, members that a
-    scaling starts, and topics and partitions that are added.
+    """Return the group with all members and partitions that there may be at some time. It has late starters, members
+    that a scaling starts, and added topics and partitions.
     """
     topics = {topic.name: topic.partitions for topic in scenario.topics}
     members = {member.name: member for member in scenario.members}

@@ -64,7 +64,7 @@ def read_steps(forms: Sequence[StepForm], path: str, duration_ms: int) -> Steps:
 
 
 def daily_steps(form: DailyForm, path: str, duration_ms: int) -> Steps:
-    """A cosine over the day, cut into steps that are short beside the scenario and the day."""
+    """Cut a cosine over the day into steps that are short beside the scenario and the day."""
     if form.high <= form.low:
         raise ContractError(at(path, "high"), f"must be above low ({form.low:g}/s)")
     for key in ("peak", "start"):

@@ -60,7 +60,7 @@ def setting_ms(value: object) -> int:
 
 
 def fine_ms(value: object) -> float:
-    """Milliseconds with a fraction, for what one record takes: `2ms`, `0.5ms`, `200us`."""
+    """Read milliseconds with a fraction, for what one record takes: `2ms`, `0.5ms`, `200us`."""
     found = FINE.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None:
         raise ValueError(f"{quoted(value)} is not a duration: say 200us, 0.5ms, 2ms or 1s")
@@ -106,7 +106,7 @@ def size_bytes(value: object) -> float:
 
 
 def throughput(value: object) -> tuple[float, str]:
-    """A rate of records or of bytes, and which of the two: ("records", "bytes")."""
+    """Read a rate of records or of bytes, and return which of the two: ("records", "bytes")."""
     found = SIZE_RATE.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is not None:
         return finite(float(found[1]) * BYTES[found[2]] / SECONDS[found[3]], value), "bytes"
@@ -131,7 +131,7 @@ def rate_text(per_second: float) -> str:
 
 
 def as_float(number: float) -> float:
-    """Whole numbers go further than floats; beyond those there is only a lot."""
+    """Return a float, or refuse a number that is too large for one, as whole numbers may be."""
     try:
         return float(number)
     except OverflowError:

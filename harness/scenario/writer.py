@@ -1,7 +1,7 @@
 """Write a Scenario back to the data of a scenario file: for traces, for failing random runs, for sweeps.
 
-parse_scenario(scenario_json(scenario)) == scenario. What has its default is left out, counted members are written one
-by one (their own settings may differ by then), and a curve stays the steps it was cut into.
+parse_scenario(scenario_json(scenario)) == scenario. What has its default is left out. Counted members are written one
+by one, as their own settings may differ by then. A curve stays the steps it was cut into.
 """
 
 from __future__ import annotations

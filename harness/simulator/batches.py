@@ -54,8 +54,9 @@ class Batches:
         return self.process.reader.lag >= RECORD and self.is_slow(self.batch())
 
     def batch(self) -> int:
-        """Records that the next poll() returns. Who falls behind gets what was written during the batch before last,
-        so each is the square root of rate and speed times the last, and the next has been fetched."""
+        """Return how many records the next poll() returns. Who falls behind gets what was written during the batch
+        before last, so each is the square root of rate and speed times the last, and the next has been fetched.
+        """
         process, reader = self.process, self.process.reader
         waiting = reader.lag // RECORD
         if self.fetched is not None:

@@ -69,7 +69,8 @@ class Broker:
         store: Callable[[Coordinator, Sequence[OffsetCommit]], None],
         heard_meanwhile: Callable[[TimerKey], bool],
     ) -> None:
-        """`disturbed` is called when the group's state changes: then nothing is at rest. `epoch` reads its epoch.
+        """Take `disturbed`, which is called when the group's state changes: then the group is not at rest. `epoch`
+        reads its epoch.
 
         `committed` is told who made which offsets durable, and when; `store` puts offsets where a coordinator has them.
         `heard_meanwhile` knows of sessions that have gone on without a message.
@@ -86,7 +87,7 @@ class Broker:
         self._heard_meanwhile = heard_meanwhile
         self.log = Log()
         self._unwritten: dict[TopicPartition, tuple[int, int]] = {}
-        """Offsets that members at rest have committed, and when; records of them are made if somebody can see them."""
+        """Offsets that members at rest have committed, and when; records of them are made if a reader can see them."""
         self.requests = Requests()
         self.timers = Timers(kernel, self._on_timer)
         self.coordinator: Coordinator | None = None
@@ -171,7 +172,7 @@ class Broker:
         self._store(self.coordinator, records)
 
     def flush(self) -> None:
-        """Whatever is being appended is durable at once: before a leap, which would carry it into another time."""
+        """Make durable at once whatever is being appended: before a leap, which would carry it into another time."""
         for append_id in list(self._appending):
             self._durable(append_id, self._life)
 
@@ -206,7 +207,7 @@ class Broker:
         self._tell_epoch()
 
     def _accepted(self, append: Append, request: Request | None, now_ms: int) -> None:
-        """Commits count from when they are durable, whenever the member hears of it."""
+        """Count commits from when they are durable, whenever the member hears of it."""
         offsets, unwritten = {}, self._unwritten
         for record in append.records:
             if isinstance(record, OffsetCommit):
@@ -218,7 +219,9 @@ class Broker:
             self._committed(request.client_id, offsets, now_ms)
 
     def _tell_epoch(self) -> None:
-        """A KIP-848 group's may be bumped again and again while it goes on assigning, or reconciling."""
+        """Report the epoch; a KIP-848 group's may be bumped again and again while it goes on assigning, or
+        reconciling.
+        """
         if self.coordinator is not None and self._state and self._epoch(self.coordinator) > self._told_epoch:
             member = getattr(self._serving, "member_id", None)
             self._tell_group(self._state, "group epoch bumped", member)

@@ -156,7 +156,7 @@ class Process:
         return not harmless or (self.machine.commits_in_poll(self.now_ms) and not self.routine.commit_at_rest())
 
     def come_to_poll(self) -> None:
-        """The application is somewhere in a batch: if that is not over, say so, and poll when it is."""
+        """Come to poll(), if the batch that is worked on is over; else say so, and poll when it is."""
         now_ms = self.now_ms
         self.reader.advance(now_ms)
         self.hand_commits.before_anything_else()
@@ -167,7 +167,7 @@ class Process:
             self.tell(Poll(self.reader.offsets()))
 
     def batch_ends_ms(self) -> int:
-        """The end of the batch that is worked on now, counted in whole batches from when this reading began."""
+        """Return the end of the batch that is worked on now, counted in whole batches from when this reading began."""
         batch_ms = self.batch_ms()
         if batch_ms <= 1 or not self.reader.running:
             return self.now_ms
@@ -305,8 +305,8 @@ class Process:
             self.batches.go_on()
 
     def read_on(self) -> None:
-        """Read on, or not: nothing is processed in a standstill, a callback or close(), while one record holds all up,
-        or where nothing can be fetched.
+        """Read on, if records can be fetched and processed. Nothing is processed in a standstill, a callback or
+        close(), or while one record holds all up.
         """
         still = self.paused or self.in_callback or self.closing or self.stalled or self.fetching or self.cut_off
         if still is self.reader.running and self.reader.streams:
@@ -314,7 +314,9 @@ class Process:
         self.reader.set_running(not still, self.now_ms)
 
     def slow_down(self, factor: float) -> None:
-        """The batch that is worked on is not spared, nor does it stay slow once the trouble is over."""
+        """Make the process slow; the batch that is worked on is not spared, nor does it stay slow once the trouble is
+        over.
+        """
         left_ms = self.busy_until_ms - self.now_ms
         if self.busy and not self.stalled and left_ms > 0:
             self.busy_for(round(left_ms * factor / self.factor))
@@ -392,7 +394,7 @@ class Process:
             self.reading.go_by_the_machine()
 
     def call(self, call: Call) -> None:
-        """Inside a callback the application does nothing else."""
+        """Call the application, which does nothing else inside a callback."""
         self.in_callback = True
         spec, n = self.world.callbacks, len(call.partitions)
         if call.callback is Callback.ASSIGNED:
@@ -452,7 +454,7 @@ class Process:
             )
 
     def fail(self, raised: Raise) -> None:
-        """The application has no answer to an exception out of poll(): the process ends."""
+        """End the process: the application has no answer to an exception out of poll()."""
         why = raised.error.name if raised.error is not None else raised.message
         self.world.trace.tell(self.now_ms, "process", member=self.name, **{"is": "failed", "why": why})
         self.end()

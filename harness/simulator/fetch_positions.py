@@ -32,7 +32,7 @@ class Reading:
     """As last seen: what is read is a part of it."""
 
     def begin(self, offsets: Offsets) -> None:
-        """Committed offsets are known, or that there is none."""
+        """Begin once committed offsets are known, or that there is none."""
         process = self.process
         if not process.alive:
             return

@@ -1,7 +1,7 @@
 """Keep virtual time: a heap of scheduled events, timers that are cheap to put off, and leaps over idle time.
 
 Order      by time, then by the order of scheduling: the same calls give the same run
-Timers     one heap entry a key: a timer that is put off again and again (a session, with every heartbeat) is moved when
+Timers     one heap entry a key. A timer that is put off again and again (a session, with every heartbeat) is moved when
            its entry comes up, not each time it is set
 Leaps      while a group is at rest, its machines repeat themselves. Machines know time only as differences, so `leap`
            can move all their entries to a later moment. It moves each by whole periods of its own, so that heartbeats
@@ -45,7 +45,9 @@ class Kernel:
         return self._number - self._forgotten - len(self._entries)
 
     def at(self, at_ms: int, action: Callable[..., None], *given: Any, rhythm: object = None) -> None:
-        """`rhythm` names whose steady life the entry is a part of; without one it stays where it is in a leap."""
+        """Schedule an entry; `rhythm` names whose steady life it is a part of, and without one it stays where it is in
+        a leap.
+        """
         self._number = number = self._number + 1
         key = at_ms << ORDER_BITS | number
         self._entries[key] = (action, given, rhythm)
@@ -165,7 +167,7 @@ class Timers:
             kernel.put(due_ms, timer.entry)
 
     def put_off(self, key: TimerKey, until_ms: int) -> None:
-        """Not to go off before then."""
+        """Put a timer off: it does not go off before then."""
         timer = self._timers.get(key)
         if timer is None or timer.due_ms is None or timer.due_ms < until_ms:
             self.set(key, until_ms - self._kernel.now_ms)

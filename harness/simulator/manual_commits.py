@@ -25,7 +25,7 @@ class HandCommits:
     """What it has committed, answered or not: how far it is inside a batch is an estimate."""
 
     def before_silence(self) -> None:
-        """Commit before the process falls silent. Work after that is heard by no broker, and what it asked of a
+        """Commit before the process falls silent. No broker hears of work after that. What the process asked of a
         consumer without a coordinator waits there, behind all that it asked before.
         """
         process = self.process

@@ -104,7 +104,7 @@ class Wire:
         if process.cut_off:
             held = self.held.setdefault(process.name, [])
             if isinstance(request, FindCoordinatorRequest):
-                # It asks several times a second, and nobody waits for the answers to the earlier ones.
+                # It asks several times a second, and does not wait for the answers to the earlier ones.
                 held[:] = [one for one in held if not isinstance(one[1][2], FindCoordinatorRequest)]
             held.append((self.arrive, (process, connection, request, sent_ms)))
         elif isinstance(request, FindCoordinatorRequest):
@@ -160,7 +160,7 @@ class Wire:
 
 
 def without(request: OffsetCommitRequest, is_old: Callable[[TopicPartition], bool]) -> OffsetCommitRequest:
-    """Leave out commits of a deleted topic, which are no progress in the one that has its name now: Kafka's commits
+    """Leave out commits of a deleted topic, which are no progress in the topic that has its name now. Kafka's commits
     name topics by their ids.
     """
     offsets = {tp: offset for tp, offset in committed_offsets(request).items() if not is_old(tp)}

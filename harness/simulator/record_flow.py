@@ -27,7 +27,7 @@ def per_ms(records_per_second: float) -> int:
 
 
 class Stream:
-    """One partition's records."""
+    """Model one partition's records."""
 
     __slots__ = ("committed", "origin", "rate", "read", "readers", "tp")
 
@@ -37,7 +37,7 @@ class Stream:
         self.origin = -rate * now_ms
         """What was written at time 0 if the present rate had always been: written(t) = origin + rate * t."""
         self.read = 0
-        """The highest position that anybody has left it at."""
+        """The highest position at which a process has left it."""
         self.committed = 0
         """In records."""
         self.readers = 0
@@ -75,7 +75,7 @@ class Records:
             self._wait(stream, -1)
 
     def set_rate(self, stream: Stream, rate: int, now_ms: int) -> None:
-        """Readers are to be carried forward to now before, and to look at their rates again after."""
+        """Set a rate. Callers carry readers forward to now before, and let them look at their rates again after."""
         if not stream.readers:
             self._wait(stream, -1)
         self.rate += rate - stream.rate
@@ -133,12 +133,12 @@ class Reader:
         self.streams: dict[TopicPartition, Stream] = {}
         self._positions: dict[TopicPartition, int] = {}
         self._level = False
-        """It is where the writers are at `at_ms`; its positions are looked at when somebody asks."""
+        """It is where the writers are at `at_ms`; its positions are computed when they are asked for."""
         self.rate = 0
         self.lag = 0
         """Of all its partitions, at `at_ms`."""
         self.backlog = 0
-        """What there was to catch up with when it last began to read, or somebody last asked."""
+        """The lag when it last began to read, or was last asked for it."""
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
@@ -149,7 +149,7 @@ class Reader:
         return self._positions
 
     def start(self, starts: Iterable[tuple[Stream, int]], now_ms: int) -> None:
-        """`starts`: partitions, and the record to begin with."""
+        """Start reading; `starts` has partitions, and the record to begin with."""
         self.advance(now_ms)
         positions = self.positions
         for stream, record in starts:

@@ -39,7 +39,7 @@ class Rest:
         """What is left to be passed over in addition."""
         network = world.scenario.network
         self.window_ms = 100 + 4 * (network.latency_ms + network.jitter_ms)
-        """How long nothing must have happened before it is worth while to look whether everybody is at rest."""
+        """How long nothing must have happened before it is worth while to check whether all members are at rest."""
 
     def plan_check(self, delay_ms: int) -> None:
         if self.allowed and not self.checking:
@@ -94,8 +94,10 @@ class Rest:
         return taken_ms
 
     def session_shift_ms(self, key: TimerKey, process: Process) -> int:
-        """A session goes along with the heartbeats if it is one of them that keeps it up. If a later commit does, it is
-        not carried on from that one: then the last heartbeat passed over decides, or the last commit (routine.py)."""
+        """Return a session's shift: it goes along with the heartbeats if it is one of them that keeps it up. If a later
+        commit does, it is not carried on from that one: then the last heartbeat passed over decides, or the last commit
+        (routine.py).
+        """
         world, machine, beats_ms = self.world, process.machine, process.routine.beats_ms
         coordinator, due_ms = world.broker.coordinator, world.broker.timers.due_ms(key)
         session = world.build.session(coordinator, machine) if coordinator is not None else None

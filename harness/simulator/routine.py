@@ -123,8 +123,10 @@ class Routine:
 
     @property
     def commit_every_ms(self) -> int:
-        """A partition of a topic that was deleted is refused. A classic member tries the whole commit again after a
-        moment, until its leader hears of the deletion, which may take metadata.max.age.ms; a KIP-848 member waits."""
+        """Return the time between commits. A commit for a partition of a deleted topic is refused. A classic member
+        tries the whole commit again after a moment, until its leader hears of the deletion, which may take
+        metadata.max.age.ms; a KIP-848 member waits.
+        """
         process = self.process
         deleted = process.world.catalogue.deleted
         if deleted and not process.has_background and any(topic in deleted for topic, _ in process.machine.owned):
@@ -179,7 +181,9 @@ class Routine:
         return True
 
     def leap(self, from_ms: int, to_ms: int) -> None:
-        """The kernel has leapt; heartbeats and commits that were passed over are counted, and the last commit made."""
+        """Take part in a leap after the kernel: heartbeats and commits that were passed over are counted, and the last
+        commit made.
+        """
         process = self.process
         ahead_ms = to_ms - from_ms
         (out, out_ms), (back, back_ms) = self.last_on_the_way
@@ -205,7 +209,7 @@ class Routine:
                 process.world.committed_at_rest(process, self.made_late, last_ms, times)
 
     def beats_passed_over(self) -> int:
-        """Each is counted from the one before, and that was late."""
+        """Count the heartbeats passed over, each from the one before, which was late."""
         every_ms = self.process.machine.heartbeat_interval_ms + self.look_ms // 2
         self.uncounted_ms += self.beats_ms
         beats = max(0, self.uncounted_ms // every_ms)
@@ -232,7 +236,9 @@ class Routine:
         )
 
     def brought_up_to_date(self, request: OffsetCommitRequest) -> OffsetCommitRequest:
-        """A commit that a leap, or a standstill, caught on its way must not undo the one that was made late."""
+        """Update a commit that a leap, or a standstill, caught on its way: it must not undo the one that was made
+        late.
+        """
         offsets = committed_offsets(request)
         latest = {tp: max(offset, self.made_late.get(tp, 0)) for tp, offset in offsets.items()}
         return replace(request, topics=commit_topics(latest))
@@ -252,7 +258,7 @@ def periods(at_ms: int, period_ms: int, to_ms: int) -> int:
 
 
 def brings_nothing(event: Told) -> bool:
-    """A heartbeat, or the answer to one that brings nothing."""
+    """Tell whether the event is a heartbeat, or the answer to one that brings nothing."""
     if isinstance(event, TimerFired):
         return event.key == TICK
     if not isinstance(event, Responded):

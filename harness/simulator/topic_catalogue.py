@@ -3,7 +3,7 @@
 Written    at the rates of their scenario, into record_flow.py
 Heard      the coordinator hears of a change at once, each client with its next metadata. A client that reads a deleted
            topic, or asks for a missing one, hears within moments
-Again      a topic that is created under the name of a deleted one is another topic: it has an id of its own, and
+Again      a topic that is created under the name of a deleted one is another topic. It has an id of its own, and
            positions in the old topic do not count in it
 Start at   Catalogue.create, delete
 """
@@ -150,7 +150,7 @@ class Catalogue:
         return self.specs.keys() - self.topics.keys()
 
     def changed(self) -> None:
-        """The coordinator knows at once; each client with its next refresh of the metadata."""
+        """Tell the coordinator at once; each client hears with its next refresh of the metadata."""
         self.world.broker.update_topics(self.world.build.told(self.topics))
         for process in self.world.processes.values():
             self.world.kernel.after(
@@ -158,14 +158,17 @@ class Catalogue:
             )
 
     def refresh_due_ms(self, process: Process, every_ms: int) -> int:
-        """Every fetch of metadata begins the age anew, so when the next one is due has no pattern. An age of 0 is over
-        with every poll, of which virtual time has one a millisecond at the most."""
+        """Return when the next refresh is due. Every fetch of metadata begins the age anew, so that has no pattern. An
+        age of 0 is over with every poll, of which virtual time has one a millisecond at the most.
+        """
         every_ms = max(every_ms, 1)
         phase_ms = Random(f"{self.world.seed} {process.name} {process.started_ms}").randrange(every_ms)
         return every_ms - (self.world.kernel.now_ms + phase_ms) % every_ms
 
     def was_missing(self, name: str) -> None:
-        """A client that subscribes to it by name has asked for it all the time, and so has a leader for the others."""
+        """Schedule a refresh for clients that missed the topic. A client that subscribes to it by name has asked for it
+        all the time, and so has a leader for the others.
+        """
         for process in self.world.processes.values():
             if name in process.machine.asked_topics:
                 self.world.kernel.after(self.refresh_due_ms(process, ASKS_FOR_MISSING_MS), self.metadata_for, process)

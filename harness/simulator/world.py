@@ -45,7 +45,7 @@ QUIET_MS = 400_000
 LOOK_MS = 2_000
 """Points are no further apart than that while something does: what a deploy leaves behind is over in a minute."""
 MOMENT_MS = 10
-"""Where the curve bends it is looked at, unless somebody has looked a moment ago, and a moment later."""
+"""The curve is sampled where it bends, unless it was sampled a moment ago, and again a moment later."""
 FINER = 50
 """While records wait and nothing happens, points are apart a fiftieth of the time that it has been so."""
 
@@ -146,7 +146,7 @@ class World:
     # The run
 
     def prepare(self) -> None:
-        self.trace.tell(0, "wanted", topics=self.catalogue.wanted)  # until somebody subscribes
+        self.trace.tell(0, "wanted", topics=self.catalogue.wanted)  # until a member subscribes
         for spec in self.scenario.topics:
             self.catalogue.add(spec)
         self.broker.start()
@@ -316,7 +316,7 @@ class World:
         return False
 
     def will_accept(self, process: Process) -> bool:
-        """A commit of this process, if it is sent now: it will not be lost, nor refused."""
+        """Tell whether a commit of this process is accepted if it is sent now: it will not be lost, nor refused."""
         coordinator = self.broker.coordinator
         return (
             self.rest.allowed
@@ -377,7 +377,9 @@ class World:
             process.lose_connection()
 
     def come_back(self) -> None:
-        """Unless another broker has died meanwhile, or the group has been loaded at this very moment."""
+        """Bring the coordinator back, unless another broker has died meanwhile, or the group has been loaded at this
+        very moment.
+        """
         if self.kernel.now_ms < self.down_until_ms or self.broker.coordinator is not None:
             return
         self.broker.start()
@@ -403,22 +405,23 @@ class World:
         return self.lag(self.kernel.now_ms, self.behind()) / RECORD
 
     def behind(self) -> list[Reader]:
-        """Readers that are not where the writers are, or will not be for long."""
+        """Return readers that are not where the writers are, or will not be for long."""
         return [process.reader for process in self.processes.values() if not process.reader.keeps_up]
 
     def lag(self, now_ms: int, behind: Sequence[Reader]) -> int:
         lag = self.records.waiting(now_ms) + sum([reader.lag_at(now_ms) for reader in behind])
         lag -= sum([stream.written(now_ms) - stream.read for stream in self.catalogue.unwanted() if not stream.readers])
         for tp, stream in self.records.shared.items():
-            # By somebody who has not heard that it is out: records wait for whoever is further.
+            # By a process that has not heard that it is out: records wait for the one that is further.
             readers = [process.reader for process in self.processes.values() if tp in process.reader.streams]
             lags = [reader.lag_of(stream, now_ms) for reader in readers]
             lag -= sum(lags) - min(lags, default=0)
         return lag
 
     def sample_leap(self, to_ms: int) -> None:
-        """The points until before then, where a leap ends: fewer, as nothing happens, and one just before something
-        does."""
+        """Sample the points until before then, where a leap ends: fewer, as nothing happens, and one just before an
+        event.
+        """
         self.sample(to_ms - 1, leaping=True)
         if to_ms < self.until_ms:
             self.next_sample_ms = max(to_ms - 1, self.last_sample_ms + 1)

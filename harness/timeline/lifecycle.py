@@ -32,7 +32,7 @@ class Clock(Protocol):
 
 
 class Process(Protocol):
-    """A member's, as far as anything is done to it."""
+    """Describe a member's process, as far as events act on it."""
 
     @property
     def alive(self) -> bool: ...
@@ -106,14 +106,14 @@ def come_up(world: World, name: str, at_ms: int, old: Process | None) -> None:
 
 
 def start_new(world: World, name: str, delay_ms: int, spec: MemberSpec) -> None:
-    """One that was not there when the others were migrated."""
-    if name not in world.processes and world.replica_names.family(name) in world.deployed:
-        world.strategies[name] = world.deployed[world.replica_names.family(name)]
+    """Start a process with the strategy that was deployed while it was not there."""
+    if name not in world.processes and world.places.family(name) in world.deployed:
+        world.strategies[name] = world.deployed[world.places.family(name)]
     start_soon(world, name, delay_ms, spec)
 
 
 def start_now(world: World, name: str, at_ms: int, old: Process | None) -> None:
-    """Unless it was stopped before it came up; and not before the old process is gone."""
+    """Start a process, unless it was stopped before it came up; and not before the old process is gone."""
     if world.starting.get(name) != at_ms:
         return
     if old is not None and old.alive:

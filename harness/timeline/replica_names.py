@@ -30,7 +30,7 @@ class ReplicaNames:
         return kind_of(self.of(name))
 
     def succeed(self, name: str, taken: Container[str]) -> str:
-        """The name of who takes its place next."""
+        """Return the name of the process that takes the replica name next."""
         place, number = self.of(name), self.attempt(name) + 1
         while (successor := f"{place}~{number}") in taken or successor in self._declared:
             number += 1

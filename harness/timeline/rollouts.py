@@ -67,8 +67,7 @@ def roll(world: World, event: RollingRestart, names: list[str]) -> None:
 
 def replace_by_new(world: World, event: RollingRestart, name: str) -> None:
     """Start a second process beside the first, which stops once the new one has had its start-up time. That holds also
-    for a first process that its supervisor has started again meanwhile, since with the same group.instance.id the
-    second one fences it.
+    for a process that its supervisor has started again: with the same group.instance.id the second one fences it.
     """
     world.starting.pop(name, None)
     successor = world.replica_names.succeed(name, {*world.processes, *world.starting})

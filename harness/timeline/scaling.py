@@ -16,8 +16,8 @@ def on_scale(world: World, event: Scale) -> None:
 
 
 def note_who_could_be(world: World, template: str, most: int) -> None:
-    """The timeline may name them from now on, whether or not they have ever run."""
-    kin, spec = world.replica_names.family(template), world.members[template]
+    """Note members that the timeline may name from now on, whether or not they have ever run."""
+    kin, spec = world.places.family(template), world.members[template]
     for number in range(1, most + 1):
         world.members.setdefault(f"{kin}-{number}", spec)
 
@@ -34,8 +34,8 @@ def scale(world: World, template: str, to: int, every_ms: int) -> None:
 
 
 def scale_in(world: World, name: str, order: int) -> None:
-    """Unless the family has been told another size since."""
-    if world.scalings[world.replica_names.family(name)] == order:
+    """Scale in, unless the family has been told another size since."""
+    if world.scalings[world.places.family(name)] == order:
         end_it(world, present(world, name), kill=False)
 
 
@@ -65,7 +65,7 @@ def on_autoscale(world: World, event: Autoscale) -> None:
 
 
 def autoscale(world: World, event: Autoscale, last_high_ms: int) -> None:
-    """Up at once, down only after a while without need: what a lag-based autoscaler does."""
+    """Scale up at once, down only after a while without need: what a lag-based autoscaler does."""
     now_ms = world.kernel.now_ms
     lag = world.lag_records()
     have = len(running(world, world.replica_names.family(event.template)))

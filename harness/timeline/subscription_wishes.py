@@ -1,6 +1,6 @@
 """Track the topics that members subscribe to, by name or by a pattern, for simulated and live runs alike.
 
-Beyond     a wish outlives its process, and passes to the process that has its replica name after a surge: the topics
+Beyond     a wish outlives its process, and passes to the process that has its replica name after a surge. The topics
            of a process that is down are missed
 Start at   SubscriptionWishes.of_all
 """

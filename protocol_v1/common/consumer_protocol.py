@@ -42,7 +42,7 @@ class Assignment:
 
 
 def encode_subscription(subscription: Subscription, version: int = LATEST_VERSION) -> bytes:
-    """Topics and owned partitions are written sorted, so equal subscriptions are equal bytes."""
+    """Encode a subscription, with topics and owned partitions sorted, so that equal subscriptions are equal bytes."""
     _check_version(version)
     parts = [INT16.pack(version), INT32.pack(len(subscription.topics))]
     parts += [_string(topic) for topic in sorted(subscription.topics)]
@@ -71,7 +71,7 @@ def decode_subscription(data: bytes) -> Subscription:
 
 
 def subscribed_topics(data: bytes) -> tuple[str, ...]:
-    """Topics alone, as a coordinator reads them: version 0 is a prefix of whatever comes, also of what is unknown.
+    """Read the topics alone, as a coordinator does: version 0 is a prefix of every later version, also of unknown ones.
 
     It does not look at the version's value, and user data must be whole because version 0 ends with it.
     """
@@ -155,7 +155,9 @@ class Reader:
         return version
 
     def count(self) -> int:
-        """Every item of every list here takes at least two bytes, so a count is believed only so far."""
+        """Read a count, and refuse one that the bytes cannot hold: every item of every list here takes at least two
+        bytes.
+        """
         count = self.int32()
         if count < 0:
             raise self.refuse(f"a list of {count} items")
@@ -189,7 +191,9 @@ class Reader:
         return self.take(length)
 
     def topic_partitions(self) -> dict[str, tuple[int, ...]]:
-        """One entry per topic is what writers send; a topic that comes twice is read as Kafka's consumer reads it."""
+        """Read partitions by topic. Writers send one entry per topic; a topic that comes twice is read as Kafka's
+        consumer does.
+        """
         partitions: dict[str, tuple[int, ...]] = {}
         for _ in range(self.count()):
             topic = self.string()

@@ -4,7 +4,7 @@ Reply         answer that request; a request without a reply is parked, and may 
 SetTimer      call on_timer(key) after delay_ms; a timer that is set again is replaced
 CancelTimer   forget the timer; cancelling a timer that is not set does nothing
 Append        make the records durable, then call on_append(append_id), with an error if that failed
-StateChanged  a fact for the trace: what a group became, on which event, and what the client gave as its reason
+StateChanged  a fact for the trace: a group's new state, the event, and the reason that the client gave.
 
 member_effects.py has the further events and effects of members. Both protocols share them, as they share drivers.
 """
@@ -18,7 +18,7 @@ from rebalance_lab.protocol_v1.common.fast_dataclass import fast_dataclass
 from rebalance_lab.protocol_v1.common.messages import Request, Response
 
 TimerKey: TypeAlias = tuple[str, ...]
-"""What the timer is for, then whom it concerns: ("session", group id, member id), ("join", group id)."""
+"""What the timer is for, then its group or member: ("session", group id, member id), ("join", group id)."""
 
 
 @fast_dataclass()

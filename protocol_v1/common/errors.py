@@ -56,7 +56,7 @@ in Python 3.11."""
 
 
 class InvariantBroken(Exception):
-    """A machine did what it must never do: our bug, not a peer's."""
+    """Report that a machine did what it must never do: our bug, not a peer's."""
 
 
 class MalformedBytes(ValueError):

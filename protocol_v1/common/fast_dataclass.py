@@ -1,6 +1,6 @@
 """Make dataclasses that are frozen for the type checker only, so that creating one costs no more than any object.
 
-Why        a frozen dataclass sets each field through object.__setattr__, which was a fifth of a simulated run: a run
+Why        a frozen dataclass sets each field through object.__setattr__, which was a fifth of a simulated run. A run
            creates a record for each committed offset, an effect for each timer, and every request and response
 Like       @dataclass(frozen=True, slots=True): equal and hashed by value, and no code may change one. mypy checks that,
            the running program does not

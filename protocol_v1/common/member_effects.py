@@ -30,7 +30,9 @@ Offsets: TypeAlias = Mapping[TopicPartition, int]
 
 @fast_dataclass(kw_only=True)
 class FindCoordinatorRequest(Request):
-    """Any broker answers it, so it is not among a coordinator's requests. Only what a group's member needs."""
+    """Ask any broker for the coordinator; the request is not among those that a coordinator serves. Only what a group's
+    member needs.
+    """
 
     versions: ClassVar[range] = range(0, 7)
     latest: ClassVar[int] = 6
@@ -94,7 +96,9 @@ class CommitOutcome(Enum):
 
 @fast_dataclass()
 class Poll:
-    """The application enters poll(). It is inside, and the network is served, until PollReturned or a Raise."""
+    """Report that the application enters poll(). It is inside, and the network is served, until PollReturned or a
+    Raise.
+    """
 
     positions: Offsets = field(default_factory=dict)
     """How far the application has consumed: what an auto-commit commits. Absent partitions keep what they had."""
@@ -104,7 +108,7 @@ class Poll:
 
 @fast_dataclass()
 class PollReturned:
-    """The application is busy with records; max.poll.interval counts from here."""
+    """Report that the application is busy with records; max.poll.interval counts from here."""
 
     positions: Offsets = field(default_factory=dict)
     """How far it has consumed, as with Poll."""

@@ -2,7 +2,7 @@
 
 Versions   a field knows from and until which version it is on the wire (`wire(since=..., until=...)`). A message is
            built with all its fields, and the encoder leaves out those that the version does not have
-Header     every request carries what Kafka's header does: version, client, correlation id; a Reply names its request,
+Header     every request carries what Kafka's header does: version, client, correlation id. A Reply names its request,
            so two equal requests are told apart by their correlation ids
 Reference  Kafka 4.3.1, clients/src/main/resources/common/message
 Start at   REQUESTS, the table of what a classic coordinator serves
@@ -166,7 +166,7 @@ class HeartbeatResponse(Response):
 @fast_dataclass(kw_only=True)
 class MemberIdentity:
     member_id: str = ""
-    """Empty together with an instance id: an administrator removes whoever holds that instance id."""
+    """Empty together with an instance id: an administrator removes the member that holds that instance id."""
     group_instance_id: str | None = None
     reason: str | None = wire(since=5, default=None, ignorable=True)
 

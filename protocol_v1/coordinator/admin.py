@@ -224,7 +224,7 @@ def deleted_offsets(
 
 
 def topics_deleted(turn: Turn, names: frozenset[str]) -> None:
-    """Every group's offsets of a deleted topic go with it."""
+    """Delete every group's offsets of a deleted topic."""
     image = turn.shard.image
     committed = [(group_id, *key) for group_id, offsets in image.offsets.items() for key in offsets]
     pending = [key for offsets in image.pending.values() for key in offsets]

@@ -10,7 +10,7 @@ INT32_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorConfig:
-    """The attribute is the property's name with underscores: group_max_size is `group.max.size`."""
+    """Hold the settings by their names with underscores: group_max_size is `group.max.size`."""
 
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000

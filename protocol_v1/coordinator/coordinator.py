@@ -84,7 +84,7 @@ class Status(Enum):
 
 
 def numbered() -> Callable[[str], str]:
-    """Member ids that a reader can tell apart: `client-1`, `client-2`."""
+    """Return a source of member ids that a reader can tell apart: `client-1`, `client-2`."""
     numbers = count(1)
     return lambda prefix: f"{prefix}-{next(numbers)}"
 
@@ -98,7 +98,9 @@ class Coordinator:
         topics: Mapping[str, int] | None = None,
         status: Status = Status.ACTIVE,
     ) -> None:
-        """`new_member_id` is given the client id or instance id that a fresh id begins with; Kafka adds a UUID."""
+        """Take `new_member_id`, which gets the client id or instance id that a fresh id begins with; Kafka adds a
+        UUID.
+        """
         self.shard = Shard(
             config=config or CoordinatorConfig(), new_member_id=new_member_id or numbered(), topics=topics
         )
@@ -152,7 +154,9 @@ class Coordinator:
         return turn.effects
 
     def complete_transaction(self, producer_id: int, committed: bool, now_ms: int) -> list[Effect]:
-        """The transaction coordinator has decided: what the producer left pending here counts, or is dropped."""
+        """End a transaction as the transaction coordinator decided: the producer's pending offsets count, or are
+        dropped.
+        """
         turn = Turn(self.shard, now_ms)
         complete_transaction(turn, producer_id, committed=committed)
         return turn.effects
@@ -193,7 +197,7 @@ class Coordinator:
 
 
 def at_once(coordinator: Coordinator, effects: Iterable[Effect], now_ms: int) -> list[Effect]:
-    """The effects, and what follows from them if every append is durable on the spot."""
+    """Return the effects, and what follows from them if every append is durable at once."""
     done: list[Effect] = []
     for effect in effects:
         done.append(effect)

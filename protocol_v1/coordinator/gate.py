@@ -1,7 +1,7 @@
 """Answer any request with one error, as a broker does before it looks at the group.
 
-A coordinator that loads its partition or has lost it answers this way. So can what stands in front of a coordinator:
-a server without authorisation, or a simulated network that knows the coordinator to be on another broker.
+A coordinator that loads its partition or has lost it answers this way. So can a layer in front of it: a server
+without authorisation, or a simulated network whose coordinator is on another broker.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from rebalance_lab.protocol_v1.coordinator.transactions import refused_txn_commi
 
 
 def heartbeat(request: HeartbeatRequest, error: Error) -> Response:
-    """A loading coordinator says NONE to whatever a heartbeat claims: a rejoin now could only fail."""
+    """Refuse a heartbeat. A loading coordinator answers NONE to whatever it claims: a rejoin now could only fail."""
     loading = error is Error.COORDINATOR_LOAD_IN_PROGRESS
     return HeartbeatResponse(error_code=Error.NONE if loading else error)
 

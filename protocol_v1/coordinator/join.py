@@ -38,7 +38,9 @@ def refuse(turn: Turn, request: JoinGroupRequest, error: Error, member_id: str |
 
 
 def join_new_group(turn: Turn, request: JoinGroupRequest) -> None:
-    """The group is written down empty, even if this very request is refused (as Kafka does)."""
+    """Create a group and join it. The group is written down empty, even if this very request is refused (as Kafka
+    does).
+    """
     group = turn.create_group(request.group_id)
     empty = group_metadata(group, {})
     join_existing_group(turn, group, request)
@@ -71,7 +73,9 @@ def join_existing_group(turn: Turn, group: ClassicGroup, request: JoinGroupReque
 
 
 def has_room(turn: Turn, group: ClassicGroup, member_id: str) -> bool:
-    """During a join phase those who have joined count, so that the last to rejoin are the ones left out."""
+    """Tell whether the group has room. During a join phase joined members count, so that the last to rejoin are left
+    out.
+    """
     member = group.members.get(member_id)
     if group.state is State.EMPTY:
         return True
@@ -117,7 +121,7 @@ def add_member(turn: Turn, group: ClassicGroup, request: JoinGroupRequest, membe
 
 
 def rejoin(turn: Turn, group: ClassicGroup, member: ClassicMember, request: JoinGroupRequest) -> None:
-    """A member asks again: because of a rebalance, to cause one, or because an answer was lost."""
+    """Handle a member that joins again: because of a rebalance, to cause one, or because an answer was lost."""
     unchanged = request.protocols == member.protocols
     leads = group.leader == member.member_id
     if group.state is State.COMPLETING_REBALANCE and unchanged:

@@ -97,7 +97,9 @@ def check_partition(turn: Turn, version: int, topic: str, partition: int) -> Err
 
 
 def check_commit(group: ClassicGroup | None, request: OffsetCommitRequest) -> Error:
-    """The current generation may commit in Stable and, so that members can commit before they rejoin, in Preparing."""
+    """Check a commit. The current generation may commit in Stable, and in Preparing so that members commit before they
+    rejoin.
+    """
     generation_id = request.generation_id_or_member_epoch
     if generation_id < 0 and (group is None or group.state is State.EMPTY):
         return NONE
@@ -164,7 +166,9 @@ def add_result(results: Results, topic: str, partition: int, error: Error) -> No
 
 @lru_cache(maxsize=1 << 16)
 def result_of(partition: int, error: Error) -> OffsetCommitResponsePartition:
-    """A value, and nearly always one that was given before: every commit is answered partition by partition."""
+    """Return a partition's result, nearly always one that was given before: every commit is answered partition by
+    partition.
+    """
     return OffsetCommitResponsePartition(partition_index=partition, error_code=error)
 
 
@@ -173,7 +177,7 @@ def commit_response(results: Results) -> OffsetCommitResponse:
 
 
 def commit_topics(results: Results) -> tuple[OffsetCommitResponseTopic, ...]:
-    """Kafka lists what it refused before it asked the group first."""
+    """List results by topic. Kafka lists first what it refused before it asked the group."""
     return tuple(OffsetCommitResponseTopic(name=name, partitions=tuple(results[name])) for name in results)
 
 
@@ -196,7 +200,9 @@ def offset_fetch(turn: Turn, request: OffsetFetchRequest) -> None:
 
 
 def fetch_error(error: Error) -> Error:
-    """A commit under way that is not known to be durable could be overtaken by a new coordinator: ask that one."""
+    """Return the error of a fetch. A new coordinator could overtake a commit that is not known to be durable: ask that
+    one.
+    """
     mapped = append_error(error)
     return Error.NOT_COORDINATOR if mapped is Error.COORDINATOR_NOT_AVAILABLE else mapped
 
@@ -272,7 +278,7 @@ def fetched_group(turn: Turn, asked: OffsetFetchRequestGroup, *, stable: bool) -
 
 
 def every_topic(offsets: GroupOffsets) -> list[OffsetFetchRequestTopic]:
-    """Kafka's order here is that of a hash map; sorted is one that can be read."""
+    """List every topic, sorted for a reader; Kafka's order here is that of a hash map."""
     partitions: dict[str, list[int]] = {}
     for topic, partition in sorted(offsets):
         partitions.setdefault(topic, []).append(partition)

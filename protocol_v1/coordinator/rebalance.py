@@ -2,7 +2,7 @@
 
 prepare      the group becomes PreparingRebalance: parked syncs get an error, and members get time to rejoin
 try_complete the join phase ends early once every member, and every id handed out, has joined
-complete     members that have not rejoined are dropped, the generation goes up, the parked joins are answered
+complete     members that have not rejoined are dropped, the generation goes up, the parked joins are answered.
 
 A group that was empty waits for group.initial.rebalance.delay.ms first, and longer while members keep coming.
 Reference  GroupMetadataManager.prepareRebalance, completeClassicGroupJoin in Apache Kafka
@@ -145,14 +145,14 @@ def member_list(group: ClassicGroup) -> tuple[JoinGroupResponseMember, ...]:
 
 
 def reset_assignments(turn: Turn, group: ClassicGroup, error: Error) -> None:
-    """The assignment that was being worked out is void; who waits for it hears the error."""
+    """Drop the assignment that was being computed; members that wait for it get the error."""
     for member in group.in_order():
         member.assignment = b""
         answer_sync(turn, group, member, SyncGroupResponse(error_code=error))
 
 
 def answer_sync(turn: Turn, group: ClassicGroup, member: ClassicMember, response: SyncGroupResponse) -> None:
-    """A parked member's session may have run out unnoticed meanwhile, so it begins anew with the answer."""
+    """Answer a parked SyncGroup. The member's session may have run out unnoticed meanwhile, so it begins anew."""
     request, member.parked_sync = member.parked_sync, None
     if request is not None:
         turn.reply(request, response)

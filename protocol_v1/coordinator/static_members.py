@@ -1,8 +1,8 @@
 """Let a restarted static member (KIP-345) take over what its instance id holds, under a new member id.
 
 Given      a JoinGroup without a member id, whose instance id a member already holds
-Returns    in the turn's effects: the former holder's parked requests fenced; then either the current generation once
-           the takeover is durable, without a rebalance, or the request parked like any other
+Returns    in the turn's effects: the former holder's parked requests are fenced. Then the current generation is
+           answered once the takeover is durable, without a rebalance, or the request is parked like any other
 Reference  updateStaticMemberThenRebalanceOrCompleteJoin in Apache Kafka; KIP-814 for skip_assignment
 """
 

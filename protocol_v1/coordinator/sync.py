@@ -49,7 +49,7 @@ def check(group: ClassicGroup | None, request: SyncGroupRequest) -> Error:
 
 
 def differs(given: str | None, known: str | None) -> bool:
-    """A group that never completed a join has no protocol name yet, and older versions name none."""
+    """Tell whether two names differ. A group that never completed a join has none yet, and older versions name none."""
     return given is not None and known is not None and given != known
 
 
@@ -60,7 +60,9 @@ def stored_assignment(group: ClassicGroup, member: ClassicMember) -> SyncGroupRe
 
 
 def store_assignments(turn: Turn, group: ClassicGroup, request: SyncGroupRequest) -> None:
-    """Members that the leader left out get zero bytes; ids that are not members get nothing."""
+    """Store the leader's assignments. Members that the leader left out get zero bytes; ids that are not members get
+    nothing.
+    """
     given = {entry.member_id: entry.assignment for entry in request.assignments}
     assignments = {member_id: given.get(member_id, b"") for member_id in group.members}
     generation_id = group.generation_id

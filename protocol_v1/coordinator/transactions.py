@@ -86,7 +86,7 @@ def complete_transaction(turn: Turn, producer_id: int, *, committed: bool) -> No
     marker = TransactionMarker(producer_id=producer_id, committed=committed)
 
     def written(turn: Turn, error: Error) -> None:
-        if error is Error.NONE:  # otherwise whoever sent the marker sends it again
+        if error is Error.NONE:  # otherwise the sender of the marker sends it again
             apply_offset(turn.shard.image, marker)
 
     turn.append((marker,), written)

@@ -10,7 +10,7 @@ JOIN_GROUP_TIMEOUT_LAPSE_MS = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberConfig:
-    """The attribute is the property's name with underscores: session_timeout_ms is `session.timeout.ms`."""
+    """Hold the settings by their names with underscores: session_timeout_ms is `session.timeout.ms`."""
 
     group_id: str = "g"
     group_instance_id: str | None = None
@@ -41,7 +41,9 @@ class MemberConfig:
 
     @property
     def pause_ms(self) -> int:
-        """`retry.backoff.ms`, and where it is 0 still a moment: who tries again at the same millisecond never ends."""
+        """Return `retry.backoff.ms`, and where it is 0 a moment: retries within the same millisecond would never
+        end.
+        """
         return max(1, self.retry_backoff_ms)
 
     def backoff_ms(self, attempts: int, jitter: float) -> int:

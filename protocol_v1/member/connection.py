@@ -105,7 +105,7 @@ def heartbeat_failed(turn: MemberTurn) -> None:
 
 
 def on_request_timeout(turn: MemberTurn) -> None:
-    """Kafka's client drops the whole connection when one request on it is not answered in time."""
+    """Drop the whole connection when one request on it is not answered in time, as Kafka's client does."""
     memory = turn.memory
     late = [sent for sent in memory.in_flight.values() if sent.deadline_ms <= turn.now_ms]
     for sent in late:

@@ -1,8 +1,8 @@
 """List how a member reacts to each error code, by the request that was refused, as one table.
 
 Missing    a code that the table does not name for a request has that request's reaction in OTHERWISE
-Guarded    the resets of Join, Sync and Heartbeat happen only while the member's generation is still the one that the
-           request was sent in; the handlers see to that
+Guarded    the handlers reset after Join, Sync and Heartbeat only while the member still has the generation in which the
+           request was sent
 Reference  the response handlers of AbstractCoordinator and ConsumerCoordinator in Apache Kafka 4.3.1
 Start at   REACTIONS, reaction
 """
@@ -114,5 +114,7 @@ def reaction(request: type[Request], error: Error) -> Reaction:
 
 
 def java_name(error: Error) -> str:
-    """UNKNOWN_MEMBER_ID is UnknownMemberIdException: what a Java client writes into its next JoinGroup's reason."""
+    """Return Java's exception name, such as UnknownMemberIdException: a Java client writes it into its next JoinGroup's
+    reason.
+    """
     return "".join(word.capitalize() for word in error.name.split("_")) + "Exception"

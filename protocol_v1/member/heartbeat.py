@@ -20,7 +20,9 @@ from rebalance_lab.protocol_v1.member.states import HEARTBEATING, MemberEvent, M
 
 
 def restart_deadlines(turn: MemberTurn) -> None:
-    """An answered JoinGroup does this, so max.poll.interval is not measured while a JoinGroup is parked."""
+    """Restart the deadlines after an answered JoinGroup: max.poll.interval is not measured while a JoinGroup is
+    parked.
+    """
     memory, config = turn.memory, turn.config
     memory.session_at_ms = turn.now_ms + config.session_timeout_ms
     memory.poll_at_ms = turn.now_ms + config.max_poll_interval_ms

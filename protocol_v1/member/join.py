@@ -100,7 +100,9 @@ def start_over(turn: MemberTurn, failure: JoinFailure) -> bool:
 
 
 def send_join(turn: MemberTurn) -> Join | None:
-    """None where an assignor cannot say what to send along: poll() raises that, and the next one tries again."""
+    """Send JoinGroup, or return None where an assignor cannot say what to send along: poll() raises that, and the next
+    one tries again.
+    """
     memory, config = turn.memory, turn.config
     if not memory.rejoin_reason:
         turn.tell(RejoinNeeded(cause=Cause.JOIN, reason=""))  # the first one; every later JoinGroup has a reason

@@ -68,7 +68,7 @@ def assignments_of(
         remember(group)
     if protocol is RebalanceProtocol.COOPERATIVE and assignor.name != COOPERATIVE_STICKY:
         check_cooperative(subscriptions, answer)
-    # Whom a custom assignor leaves out gets nothing; without an entry of its own it could not read its assignment.
+    # A member that a custom assignor leaves out gets an empty entry: without one it could not read its assignment.
     shares = {**answer, **{member_id: {} for member_id in group.members if member_id not in answer}}
     user_data = getattr(assignor, "assignment_user_data", None)
     return tuple(
@@ -88,7 +88,7 @@ def sent_along(
 ) -> bytes | None:
     try:
         data = user_data(member_id, share)
-    except Exception as error:  # a stranger's hook may raise anything, as its `assign` may
+    except Exception as error:  # a custom hook may raise anything, as its `assign` may
         raise AssignorError(f"{assignor.name}: assignment_user_data raised {type(error).__name__}: {error}") from error
     if data is not None and not isinstance(data, bytes):
         raise AssignorError(f"{assignor.name}: assignment_user_data returned a {type(data).__name__}, not bytes")
@@ -101,7 +101,7 @@ def encoded(share: Mapping[str, Sequence[int]], user_data: bytes | None = None) 
 
 
 def as_member(assignor_name: str, subscription: Subscription, instance_id: str | None) -> Member:
-    owned: Mapping[str, Sequence[int]] = dict(subscription.owned_partitions)  # a stranger may change what it is given
+    owned: Mapping[str, Sequence[int]] = dict(subscription.owned_partitions)  # custom code may change what it is given
     claim_generation = None
     if assignor_name == "sticky":
         told = decode_sticky(subscription.user_data)

@@ -82,7 +82,7 @@ def close(turn: MemberTurn, event: Close) -> None:
 
 
 def drop_and_leave(turn: MemberTurn) -> None:
-    """Heartbeats stop before the callback runs."""
+    """Stop heartbeats, and then run the callback."""
     closing = turn.memory.closing
     assert closing is not None
     closing.left = True

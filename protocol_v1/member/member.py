@@ -84,7 +84,7 @@ ANSWERS: Mapping[type[Request], Callable[[MemberTurn, Sent, Any], None]] = {
 
 
 def rebalance_protocol(assignors: Sequence[Assignor]) -> RebalanceProtocol:
-    """The best that all configured assignors support, whichever of them the group will choose."""
+    """Return the best protocol that all configured assignors support, whichever of them the group will choose."""
     common = set(RebalanceProtocol)
     for assignor in assignors:
         common &= set(supported_protocols_of(assignor))
@@ -105,8 +105,9 @@ class Member:
         engine: Callable[[str], Matches] = pythons_own,
         jitter: Callable[[], float] | None = None,
     ) -> None:
-        """`engine` makes of a pattern what matches names. `jitter` draws what Kafka's back-offs are multiplied by,
-        between 0.8 and 1.2; by default they are exact."""
+        """Take `engine`, which turns a pattern into a function that matches names. `jitter` draws what Kafka's
+        back-offs are multiplied by, between 0.8 and 1.2; by default they are exact.
+        """
         config = config or MemberConfig()
         by_name = {assignor.name: assignor for assignor in assignors}
         if len(by_name) < len(assignors):
@@ -367,7 +368,7 @@ def poll_pass(turn: MemberTurn) -> None:
 
 
 def ask_for_metadata(turn: MemberTurn) -> None:
-    """A pattern is matched against fresh names before every rebalance."""
+    """Ask for metadata, because a pattern is matched against fresh names before every rebalance."""
     subscribed = turn.memory.subscribed
     if not subscribed.asked:
         subscribed.asked = True

@@ -72,7 +72,7 @@ class PendingCommit:
 
 @dataclass(slots=True)
 class SyncCommit:
-    """A commit that the application's thread waits for, and that is tried again until its time is up."""
+    """Hold a commit that the application's thread waits for, and that is tried again until its time is up."""
 
     offsets: Offsets
     by: str
@@ -144,7 +144,7 @@ class MemberMemory:
 
     coordinator_known: bool = False
     lookup: int | None = None
-    """The correlation id of the FindCoordinator that somebody waits for."""
+    """The correlation id of the FindCoordinator that the member waits for."""
     lookup_attempts: int = 0
     lookup_at_ms: int = 0
     lookup_tick_at_ms: int = 0
@@ -173,7 +173,7 @@ class MemberMemory:
     correlation_id: int = 0
     in_flight: dict[int, Sent] = field(default_factory=dict)
     inbox: list[Responded | Disconnected] = field(default_factory=list)
-    """What came while nobody served the network: the application was busy, and there were no heartbeats to send."""
+    """What came while the network was not served: the application was busy, and there were no heartbeats to send."""
     armed: dict[TimerKey, int] = field(default_factory=dict)
 
     @property
@@ -182,7 +182,9 @@ class MemberMemory:
 
     @property
     def listening(self) -> bool:
-        """Java's client reads the network in poll(), in blocking calls, and on the heartbeat thread while it runs."""
+        """Tell whether the network is read: Java's client does so in poll(), in blocking calls, and on the heartbeat
+        thread while it runs.
+        """
         return self.state in HEARTBEATING or self.in_poll or self.sync_commit is not None or self.closing is not None
 
 
@@ -230,13 +232,13 @@ class MemberTurn:
     # State
 
     def move(self, event: MemberEvent) -> None:
-        """The one place where a member changes its state."""
+        """Change the member's state; no other code does."""
         memory = self.memory
         memory.state = next_member_state(memory.state, event)
         self.tell(Moved(memory.state.value, event.value))
 
     def reset(self, event: MemberEvent, reason: str, cause: Cause = Cause.FORGOTTEN) -> None:
-        """The next prepare finds no generation and gives up as lost what this member still owns."""
+        """Reset the generation; the next prepare finds none and gives up as lost what this member still owns."""
         memory = self.memory
         self.move(event)
         memory.generation = (
@@ -268,7 +270,9 @@ class MemberTurn:
         self.tell(Raise(error=error, message=message))
 
     def own(self, partitions: Iterable[TopicPartition]) -> None:
-        """Positions of partitions that stay survive; who comes new starts from its committed offset."""
+        """Set the owned partitions. Positions of partitions that stay survive; new ones start from their committed
+        offset.
+        """
         memory, owned = self.memory, frozenset(partitions)
         memory.pending_revocation = frozenset()
         if owned == memory.owned:

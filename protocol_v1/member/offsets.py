@@ -75,7 +75,7 @@ def commit_error(turn: MemberTurn, sent: Sent, error: Error) -> CommitOutcome:
 
 
 def drive_sync_commit(turn: MemberTurn) -> None:
-    """One step of the commit that the application's thread waits for."""
+    """Take one step of the commit that the application's thread waits for."""
     memory = turn.memory
     commit = memory.sync_commit
     if commit is None:

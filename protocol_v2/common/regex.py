@@ -3,7 +3,7 @@
 Given      an expression
 Returns    a function that says whether a whole topic name matches, in time linear in the name; BadRegex where RE2 would
            not compile the expression
-Why        Python's own engine takes what RE2 refuses, refuses what RE2 and Java take (Unicode classes, quoting), and an
+Why        Python's own engine takes what RE2 refuses, and refuses what RE2 and Java take (Unicode classes, quoting). An
            expression with nested repeats could keep it busy for ever
 Members    the simulator lets members match their patterns with it too, though Java's clients have an engine of their
            own that takes more
@@ -294,7 +294,7 @@ class Parser:
         return no(test) if negated else test
 
     def folded(self, test: CharTest) -> CharTest:
-        """A class holds both cases of its letters before it is negated."""
+        """Add the other case of each letter; a class holds both cases before it is negated."""
         if not self.ignore_case:
             return test
         return lambda letter: test(letter) or test(letter.lower()) or test(letter.upper())

@@ -14,7 +14,7 @@ CharTest: TypeAlias = Callable[[str], bool]
 
 
 class BadRegex(ValueError):
-    """The message says what is wrong, and where."""
+    """Refuse an expression; the message says what is wrong, and where."""
 
 
 class Char(NamedTuple):
@@ -104,7 +104,7 @@ def run(program: Program, start: int, text: str) -> bool:
 
 
 def follow(program: Program, places: list[int], text: str, position: int) -> list[Op]:
-    """Every instruction that waits for a letter (or matches) and can be reached without reading one."""
+    """Return every instruction that waits for a letter (or matches) and can be reached without reading one."""
     seen: set[int] = set()
     waiting: list[Op] = []
     while places:

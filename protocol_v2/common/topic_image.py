@@ -1,7 +1,7 @@
 """Hold the topics that a coordinator knows as one immutable image, and find what changed between two images.
 
-Topic id   names an incarnation: `orders`, and `orders#2` once it was deleted and created again (a driver that has real
-           ids gives them, and then they follow the `#`). Partitions are held under the id, so that what belonged to the
+Topic id   names an incarnation: `orders`, and `orders#2` once it was deleted and created again. (A driver that has real
+           ids gives them, and then they follow the `#`.) Partitions are held under the id, so that what belonged to the
            deleted topic is never mistaken for the new one
 Numbers    a topic without a real id is numbered for the assignors, sorted names first, as spec'd for the JSON contract
 Start at   MetadataImage.updated
@@ -71,7 +71,7 @@ class MetadataImage:
         return tuple(self.topics[name].digest for name in sorted(names) if name in self.topics)
 
     def updated(self, given: Mapping[str, int | Topic]) -> tuple[MetadataImage, frozenset[str]]:
-        """The next image, and the names that were created, deleted or changed."""
+        """Return the next image, and the names that were created, deleted or changed."""
         topics: dict[str, TopicImage] = {}
         incarnations, numbered = dict(self.incarnations), self.numbered
         for name in in_java_order(given):
@@ -105,8 +105,9 @@ class MetadataImage:
         """Give topics their incarnations after a fail-over: the driver knows only what exists, the log what members
         hold.
 
-        A topic is taken for the last incarnation that the log has seen, or for a later one if it is smaller than that:
-        topics never shrink. A driver that deletes topics around a fail-over and needs to know better gives real ids.
+        A topic is taken for the last incarnation that the log has seen. It is taken for a later one if it is smaller
+        than that, because topics never shrink. A driver that deletes topics around a fail-over and needs to know better
+        gives real ids.
         """
         sizes: dict[str, int] = {}
         for topic_id, partition in seen:
@@ -139,5 +140,5 @@ def incarnation_id(name: str, incarnation: int) -> str:
 
 
 def numbered_id(number: int) -> str:
-    """A UUID with this number in its lower half, as Kafka writes UUIDs."""
+    """Return a UUID with this number in its lower half, as Kafka writes UUIDs."""
     return base64.urlsafe_b64encode(number.to_bytes(16)).decode().rstrip("=")

@@ -82,7 +82,7 @@ LISTS: Mapping[str, ListSetting] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorConfig:
-    """The attribute is the property's name with underscores: group_max_size is `group.max.size`."""
+    """Hold the settings by their names with underscores: group_max_size is `group.max.size`."""
 
     group_consumer_session_timeout_ms: int = 45_000
     group_consumer_min_session_timeout_ms: int = 45_000
@@ -142,7 +142,7 @@ GroupSettings = Mapping[str, int]
 
 
 def setting(config: CoordinatorConfig, group: GroupSettings, name: str) -> int:
-    """The group's own value, held within the broker's limits, or else the broker's."""
+    """Return the group's own value, held within the broker's limits, or else the broker's."""
     if name not in group:
         return default_of(config, name)
     low, high = limits(config, name)

@@ -98,7 +98,7 @@ def assignors_of(config: CoordinatorConfig) -> list[Assignor]:
 
 
 def numbered() -> Callable[[str], str]:
-    """Member ids that a reader can tell apart: `client-1`, `client-2`."""
+    """Return a source of member ids that a reader can tell apart: `client-1`, `client-2`."""
     numbers = count(1)
     return lambda prefix: f"{prefix}-{next(numbers)}"
 
@@ -177,7 +177,7 @@ class Coordinator:
         turn.from_classic(self.shard.classic.handle(request, turn.now_ms))
 
     def join(self, turn: Turn, request: v1.JoinGroupRequest) -> None:
-        """JoinGroup to a group with members is served in it; an empty one becomes a classic group."""
+        """Serve a JoinGroup in the group if it has members; an empty group becomes a classic group."""
         group = self.shard.groups.get(request.group_id)
         if group is None:
             self.ask_classic(turn, request)
@@ -222,7 +222,7 @@ class Coordinator:
         return turn.effects
 
     def update_topics(self, topics: Mapping[str, int | Topic], now_ms: int) -> list[Effect]:
-        """The same under the name that protocol_v1 gives it."""
+        """Take in new metadata under the name that protocol_v1 gives this call."""
         return self.on_metadata(topics, now_ms)
 
     def load(self, records: Iterable[Any], now_ms: int) -> list[Effect]:
@@ -237,7 +237,7 @@ class Coordinator:
                 shard.offsets.apply(record)
         ours = (*GROUP_RECORDS, OffsetCommit, OffsetTombstone)
         loaded = shard.classic.load([record for record in records if not isinstance(record, ours)], now_ms)
-        # Offset records alone look like an empty group to the classic side: `resume` takes it away, and nobody is told.
+        # Offset records alone look like an empty group to the classic side: `resume` takes it away unreported.
         turn.from_classic(
             effect for effect in loaded if not (isinstance(effect, StateChanged) and effect.group_id in shard.groups)
         )
@@ -249,7 +249,7 @@ class Coordinator:
         return turn.effects
 
     def resume(self, turn: Turn, group: ConsumerGroup) -> None:
-        """A classic member too is given the consumers' session timeout, as Kafka does."""
+        """Resume groups after a load. A classic member too is given the consumers' session timeout, as Kafka does."""
         if self.shard.classic.phase(group.group_id) is not None:
             effects, _ = self.shard.classic.forget(group.group_id, turn.now_ms)
             turn.from_classic(effects)
@@ -263,7 +263,7 @@ class Coordinator:
                 turn.set_timer((REBALANCE, group.group_id, member_id), max(0, member.metadata.rebalance_timeout_ms))
 
     def unload(self, now_ms: int) -> list[Effect]:
-        """The partition moves elsewhere in good order."""
+        """Give up the partition in good order."""
         turn = Turn(self.shard, now_ms)
         self.status = Status.UNLOADED
         groups, self.shard.groups = self.shard.groups, {}
@@ -290,7 +290,7 @@ def newer_than(image: MetadataImage, groups: Iterable[ConsumerGroup]) -> Metadat
 
 
 def at_once(coordinator: Coordinator, effects: Iterable[Effect], now_ms: int) -> list[Effect]:
-    """The effects, and what follows from them if every append is durable on the spot."""
+    """Return the effects, and what follows from them if every append is durable at once."""
     done: list[Effect] = []
     for effect in effects:
         done.append(effect)

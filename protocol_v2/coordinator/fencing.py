@@ -98,7 +98,7 @@ def check_instance(holder: ConsumerMember, member_id: str) -> None:
 
 
 def identified(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
-    """The member that a request names; with an instance id, only if that is the member's own."""
+    """Return the member that a request names; with an instance id, only if that is the member's own."""
     if instance_id is None:
         return known_member(group, member_id)
     holder = static_member(group, instance_id)
@@ -107,7 +107,7 @@ def identified(group: ConsumerGroup, member_id: str, instance_id: str | None) ->
 
 
 def check_member_epoch(current: CurrentAssignment, epoch: int, owned: Collection[TopicPartition] | None) -> None:
-    """`owned`: None when the request does not say."""
+    """Check the member's epoch; `owned` is None when the request does not say."""
     if epoch > current.member_epoch:
         raise Refused(Error.FENCED_MEMBER_EPOCH, "The member epoch is larger than the one the coordinator knows.")
     if epoch < current.member_epoch:
@@ -119,7 +119,7 @@ def check_member_epoch(current: CurrentAssignment, epoch: int, owned: Collection
 def owned_partitions(
     image: MetadataImage, current: CurrentAssignment, listed: Iterable[TopicPartitions] | None
 ) -> list[TopicPartition] | None:
-    """The request's names as ids: the incarnation that the member holds, else the one that exists."""
+    """Return the request's names as ids: the incarnation that the member holds, else the one that exists."""
     if listed is None:
         return None
     held: dict[str, str] = {}

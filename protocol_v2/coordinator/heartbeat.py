@@ -106,7 +106,7 @@ def stay(turn: Turn, request: ConsumerGroupHeartbeatRequest) -> None:
 def brings_nothing(
     turn: Turn, group: ConsumerGroup, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest
 ) -> bool:
-    """The usual heartbeat, of a member that is where it should be: with nothing to look at, nothing more is done."""
+    """Tell whether this is the usual heartbeat of a member that has nothing to do: then no further check is made."""
     epoch = group.assignment_epoch
     return (
         request.member_epoch == epoch >= group.group_epoch
@@ -154,7 +154,7 @@ def answer(
 
 
 def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """A client that has lost an answer says everything, and is told everything."""
+    """Tell whether the request says everything, as a client does that has lost an answer; it is told everything."""
     subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     has_timeout = request.rebalance_timeout_ms != UNCHANGED_TIMEOUT
     return has_timeout and subscribes and request.topic_partitions is not None
@@ -222,7 +222,7 @@ def subscribed_names(group: ConsumerGroup, before: MemberMetadata, names: tuple[
 
 
 def leave(turn: Turn, request: ConsumerGroupHeartbeatRequest) -> None:
-    """The member's epoch is not asked for: who leaves may be behind."""
+    """Let a member leave, without a check of its epoch: a member that leaves may be behind."""
     group = turn.shard.in_memory(request.group_id)
     if group is None:
         raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group_id} not found.")

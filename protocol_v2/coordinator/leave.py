@@ -70,8 +70,9 @@ EXPIRIES = {
 
 
 def on_member_timer(turn: Turn, kind: str, group_id: str, member_id: str) -> None:
-    """A timer may outlive its member and its group. The join and sync timers of a classic member outlive its change
-    to the consumer protocol as well, and still remove it: so does Kafka."""
+    """Handle a timer, which may outlive its member and its group. The join and sync timers of a classic member outlive
+    its change to the consumer protocol as well, and still remove it: so does Kafka.
+    """
     shard = turn.shard
     group = shard.groups.get(group_id)
     started_at = shard.revoking_since.pop((group_id, member_id), None) if kind == REBALANCE else None

@@ -129,7 +129,9 @@ def add_result(results: Results, topic: str, partition: int, error: Error) -> No
 
 @lru_cache(maxsize=1 << 16)
 def result_of(partition: int, error: Error) -> v1.OffsetCommitResponsePartition:
-    """A value, and nearly always one that was given before: every commit is answered partition by partition."""
+    """Return a partition's result, nearly always one that was given before: every commit is answered partition by
+    partition.
+    """
     return v1.OffsetCommitResponsePartition(partition_index=partition, error_code=error)
 
 

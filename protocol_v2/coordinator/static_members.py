@@ -41,7 +41,9 @@ def joining_static_member(
     classic: bool,
     records: list[GroupRecord],
 ) -> ConsumerMember:
-    """`takes_over`: the request may become the instance id's holder (epoch 0, or a JoinGroup without a member id)."""
+    """Return the static member that joins. `takes_over`: the request may become the instance id's holder (epoch 0, or a
+    JoinGroup without a member id).
+    """
     holder = group.static.get(instance_id)
     if not takes_over:
         member = static_member(group, instance_id)

@@ -30,7 +30,7 @@ Then = Callable[[MemberTurn, CommitOutcome], None]
 
 
 def note_positions(memory: MemberMemory, positions: Offsets) -> None:
-    """Note positions of owned partitions; a partition is looked at only where its position is new."""
+    """Note the application's positions; where one is new, drop those of partitions that are not owned."""
     known = len(memory.positions)
     memory.positions.update(positions)
     if len(memory.positions) > known:
@@ -158,7 +158,7 @@ def on_offset_commit(turn: MemberTurn, sent: Sent, response: OffsetCommitRespons
 
 
 def commit_failed(turn: MemberTurn, pending: PendingCommit, how: Reaction, error: Error | None = None) -> None:
-    """A connection that broke is a reason to try again like any other."""
+    """Handle a failed commit; a broken connection is a reason to try again like any other."""
     retriable = how in (Reaction.RETRY, Reaction.COORDINATOR_UNKNOWN)
     stale = how is Reaction.STALE
     deleted = error is Error.UNKNOWN_TOPIC_OR_PARTITION
@@ -177,7 +177,7 @@ def commit_failed(turn: MemberTurn, pending: PendingCommit, how: Reaction, error
 def again(turn: MemberTurn, pending: PendingCommit, instead: CommitOutcome | None = None) -> None:
     memory = turn.memory
     if pending.by in (SYNC, CLOSE) and memory.sync_commit is not pending:
-        return  # it timed out, and nobody waits for it any more
+        return  # it timed out, and the application waits no more
     if is_late(turn, pending):
         commit_over(turn, pending, CommitOutcome.TIMED_OUT)
         return

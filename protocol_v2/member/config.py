@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberConfig:
-    """The attribute is the property's name with underscores: max_poll_interval_ms is `max.poll.interval.ms`."""
+    """Hold the settings by their names with underscores: max_poll_interval_ms is `max.poll.interval.ms`."""
 
     group_id: str = "g"
     group_instance_id: str | None = None
@@ -29,8 +29,8 @@ class MemberConfig:
 
     quirks_of_java: bool = True
     """Not a setting of Kafka: do also what looks like slips of the Java client 4.3.1. Without them
-    - a heartbeat that says what is owned also lists what was given and may yet be started, so that nobody else is given
-      it meanwhile; Java leaves it out, and after a lost answer two members may read one partition
+    - a heartbeat that says what is owned also lists what was given and may yet be started, so that no other member
+      is given it meanwhile; Java leaves it out, and after a lost answer two members may read one partition
     - back-offs count in Joining and Acknowledging too, and what was acknowledged already is not acknowledged again;
       Java sends the next heartbeat as soon as the last one is answered
     - a dynamic member that is closed with REMAIN_IN_GROUP sends nothing; Java leaves all the same

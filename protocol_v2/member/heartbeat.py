@@ -54,7 +54,7 @@ def next_heartbeat_at(memory: MemberMemory) -> int:
 
 
 def tick(turn: MemberTurn) -> int | None:
-    """Returns when it has something to do next."""
+    """Do what is due, and return when there is something to do next."""
     memory = turn.memory
     if memory.state is MemberState.LEAVING:
         leave(turn)
@@ -98,7 +98,7 @@ def send(turn: MemberTurn, *, unheard: bool = False) -> None:
 
 
 def build(turn: MemberTurn) -> ConsumerGroupHeartbeatRequest:
-    """Fields that are not set say "as before"."""
+    """Build a heartbeat; fields that are not set say "as before"."""
     memory, config, memo = turn.memory, turn.config, turn.memory.heartbeats.memo
     subscribed = memory.subscribed
     full = memory.state is MemberState.JOINING
@@ -146,7 +146,7 @@ def listed(partitions: frozenset[TopicPartition]) -> tuple[TopicPartitions, ...]
 
 
 def forget_what_was_sent(memory: MemberMemory) -> None:
-    """The next heartbeat says everything. Java does not know any more whether there was an expression to clear."""
+    """Make the next heartbeat say everything. Java does not know any more whether there was an expression to clear."""
     static = memory.config.group_instance_id is not None
     unsure = (memory.heartbeats.regex_told or static) and not memory.config.quirks_of_java
     memory.heartbeats.memo = SentFields(regex=NOT_SURE if unsure else None)
@@ -214,7 +214,7 @@ def failed(turn: MemberTurn) -> None:
 
 
 def connection_broke(turn: MemberTurn, sent: Sent) -> None:
-    """No answer will come."""
+    """Give up the awaited answer: none will come."""
     memory = turn.memory
     answered(memory, sent)
     if sent.unheard or sent.life != memory.life:

@@ -87,7 +87,7 @@ class Member:
         regex: str | None = None,
         jitter: Callable[[], float] | None = None,
     ) -> None:
-        """`pattern` is matched by the member, `regex` by the coordinator.
+        """Take `pattern`, which the member matches, and `regex`, which the coordinator matches.
 
         `jitter` draws what Kafka's back-offs are multiplied by, between 0.8 and 1.2; by default they are exact.
         """
@@ -307,7 +307,7 @@ def unsubscribe(turn: MemberTurn) -> None:
 
 
 def settle(turn: MemberTurn) -> int | None:
-    """Whatever can be done now, until nothing more comes of it.
+    """Do what can be done now, until nothing more comes of it.
 
     Returns when `tick` has something to do next, which nothing that follows it in the last round can move.
     """
@@ -356,7 +356,7 @@ def poll_pass(turn: MemberTurn) -> None:
 
 
 def background_pass(turn: MemberTurn) -> int | None:
-    """Most rounds have little to do: what there is none of is not asked about."""
+    """Go one round in the background. Most rounds have little to do, so work that does not exist is not asked about."""
     memory = turn.memory
     if not memory.coordinator_known:
         look_up(turn)

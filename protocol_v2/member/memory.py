@@ -42,7 +42,9 @@ class Header(TypedDict):
 
 
 class LocalAssignment(NamedTuple):
-    """Numbered, because the same partitions given twice with others in between must be acknowledged twice."""
+    """Number an assignment, because the same partitions given twice with others in between must be acknowledged
+    twice.
+    """
 
     local_epoch: int = -1
     partitions: frozenset[TopicPartition] = NOWHERE
@@ -66,7 +68,7 @@ class Reconciliation:
 
 
 class QueuedCall(NamedTuple):
-    """A callback that the application's thread runs at its next chance."""
+    """Hold a callback that the application's thread runs at its next chance."""
 
     callback: Callback
     partitions: frozenset[TopicPartition]
@@ -137,7 +139,7 @@ class Sent:
     commit: PendingCommit | None = None
     fetch: PendingFetch | None = None
     unheard: bool = False
-    """Nobody wants the answer: the leave of a member whose application does not poll."""
+    """Its answer does not matter: the leave of a member whose application does not poll."""
 
 
 @dataclass(slots=True)
@@ -279,7 +281,7 @@ class MemberTurn:
     # State
 
     def move(self, event: MemberEvent) -> None:
-        """The one place where a member changes its state."""
+        """Change the member's state; no other code does."""
         memory = self.memory
         memory.state = next_member_state(memory.state, event)
         self.effects.append(move_told(memory.state, event))
@@ -308,7 +310,9 @@ class MemberTurn:
         self.tell(Raise(error=error, message=message))
 
     def own(self, partitions: Iterable[TopicPartition]) -> None:
-        """Positions of partitions that stay survive; who comes new starts from its committed offset."""
+        """Set the owned partitions. Positions of partitions that stay survive; new ones start from their committed
+        offset.
+        """
         memory = self.memory
         memory.owned = frozenset(partitions)
         memory.owned_topics = frozenset([topic for topic, _ in memory.owned])

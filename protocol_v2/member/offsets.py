@@ -95,7 +95,7 @@ def fetched(turn: MemberTurn, fetch: PendingFetch, found: dict[TopicPartition, i
 
 
 def fetch_failed(turn: MemberTurn, fetch: PendingFetch, how: Reaction, error: Error | None = None) -> None:
-    """Too late is not raised: the next poll() asks anew."""
+    """Handle a failed fetch. One that is too late is not raised: the next poll() asks anew."""
     memory = turn.memory
     if memory.fetching is not fetch:
         return  # others are wanted by now

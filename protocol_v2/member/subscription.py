@@ -66,5 +66,7 @@ class Subscribed:
             self.updated = True
 
     def may_fetch(self, topic: str) -> bool:
-        """Topics that left the subscription are not read any more, though still owned. An expression cannot tell."""
+        """Tell whether the topic may be read: topics that left the subscription are not, though still owned. An
+        expression cannot tell.
+        """
         return topic in self.topics or self.pattern is not None or self.regex is not None

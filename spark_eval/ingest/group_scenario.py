@@ -68,7 +68,7 @@ def topics_of(events: Iterable[Happening], known: Mapping[str, int]) -> list[str
 
 
 def events_of(name: str, events: list[Happening], start_ms: int) -> Iterable[dict[str, Any]]:
-    """A member's own: what it repeats (a join while it runs) changes nothing."""
+    """Return a member's own events; what it repeats (a join while it runs) changes nothing."""
     first = events[0]
     there = first.event != "join" or first.time_ms - start_ms <= BEFORE_MS + TOGETHER_MS
     if not there:

@@ -73,7 +73,7 @@ Histories = Iterable[tuple[str, list[Happening]]]
 def told(
     spark: SparkSession, logs: Sequence[str], bootstrap: str | None, folder: Folder
 ) -> Iterator[tuple[Histories, int]]:
-    """Each source's histories by group, and how many of its lines are set aside."""
+    """Return each source's histories by group, and how many of its lines are set aside."""
     if logs:
         good, bad = read_logs(spark, logs)
         count = bad.count()
@@ -122,7 +122,9 @@ def is_log(name: str) -> bool:
 
 
 def snapshot_scenario(file: str) -> tuple[str, dict[str, Any]]:
-    """A group of which only its present is known gets the life that `recommend` assumes."""
+    """Make a scenario of a snapshot: a group of which only the present is known gets the life that `recommend`
+    assumes.
+    """
     try:
         data = decode_document(Path(file).read_bytes())
         path = "group" if isinstance(data, dict) and "group" in data else ""

@@ -27,7 +27,7 @@ CURRENT = "ConsumerGroupCurrentMemberAssignment"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """A member as its last record has it."""
+    """Hold a member as its last record has it."""
 
     member_id: str
     instance_id: str | None
@@ -109,7 +109,7 @@ def groups_now(rows: Iterable[Row]) -> dict[str, Story]:
 
 
 def happenings(rows: Iterable[Row]) -> Iterator[tuple[str, Happening]]:
-    """Joins and departures, with the group."""
+    """Return joins and departures, with the group."""
     before: dict[str, dict[str, Recorded]] = {}
     names: dict[str, Names] = {}
     for row, group, story in stories(rows):

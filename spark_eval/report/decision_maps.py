@@ -69,7 +69,7 @@ def chosen(cells: Sequence[Cell], values: Mapping[str, Any]) -> list[Cell]:
 
 
 def margin_words(more: float) -> str:
-    """Seed by seed the next one may even be ahead of who has the lower median."""
+    """Describe the margin; seed by seed the next strategy may even be ahead of the one with the lower median."""
     return f"next costs {number(more)} more" if more > 0 else "next costs about as much"
 
 

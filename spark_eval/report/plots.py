@@ -41,7 +41,7 @@ def pareto_html(table: DecisionTable) -> str:
 
 
 def scale(values: Sequence[float], start: float, end: float) -> Callable[[float], float]:
-    """Logarithmic, with room at both ends; values may be 0."""
+    """Make a logarithmic scale, with room at both ends; values may be 0."""
     low, high = math.log1p(min(values)), math.log1p(max(values))
     room = max(0.08 * (high - low), 0.02)
     return lambda value: start + (end - start) * (math.log1p(value) - low + room) / (high - low + 2 * room)
@@ -71,7 +71,7 @@ def fronts(table: DecisionTable, strategy: str) -> int:
 
 
 def sensitivity_html(table: DecisionTable) -> str:
-    """A parameter's bar is the mean over strategies; what each of them says is below it."""
+    """Draw the sensitivity: a parameter's bar is the mean over strategies, with the value of each below it."""
     by_parameter: dict[str, list[tuple[str, float]]] = {}
     for one in table.data["sensitivity"]:
         if one["parameter"]:

@@ -20,7 +20,7 @@ from rebalance_lab.harness.evaluate.intervals import cut
 from rebalance_lab.harness.measure.cost_weights import NAMES
 
 FRONT = ("standstill_s", "moved", "read_twice")
-"""What a Pareto front is made of: nobody on it is worse than another in all three."""
+"""The costs of a Pareto front: no strategy on it is worse than another in all three."""
 
 
 def scored(results: DataFrame, weights: Mapping[str, float]) -> DataFrame:

@@ -21,7 +21,7 @@ TASKS_PER_CORE = 12
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Runs at `first` to `last` (not included) in the row."""
+    """Hold the runs at `first` to `last` (not included) in the row."""
 
     number: int
     first: int
@@ -31,13 +31,13 @@ class Task:
 
 
 def task_ms(runs: DataFrame, cores: int) -> float:
-    """Few runs should still be spread over all cores, and many should not become a million tasks."""
+    """Return a task's share: few runs should still use all cores, and many should not become a million tasks."""
     ((total,),) = runs.agg(F.sum("predicted_ms")).collect()
     return min(MOST_MS, max(LEAST_MS, (total or 0.0) / (cores * TASKS_PER_CORE)))
 
 
 def plan(runs: DataFrame, each_ms: float) -> DataFrame:
-    """RUNS to PLAN. One core sorts: it is narrow, and a second for a million runs."""
+    """Turn RUNS into PLAN. One core sorts: it is narrow, and a second for a million runs."""
     row = Window.orderBy("cell_id", "strategy", "seed")
     before = F.sum("predicted_ms").over(row.rowsBetween(Window.unboundedPreceding, 0)) - F.col("predicted_ms")
     placed = runs.select(
@@ -59,6 +59,6 @@ def tasks_of(planned: DataFrame) -> list[Task]:
 
 
 def dealt(planned: DataFrame, tasks: Sequence[Task]) -> DataFrame:
-    """The runs of tasks that follow each other, each task a partition of its own."""
+    """Return the runs of tasks that follow each other, each task a partition of its own."""
     chosen = planned.where(F.col("place").between(tasks[0].first, tasks[-1].last - 1))
     return chosen.repartitionById(len(tasks), F.col("task") - F.lit(tasks[0].number))

@@ -1,8 +1,8 @@
 """Publish the decision table, as Parquet for machines and as JSON for people, pages and `recommend`: stage four.
 
 Given      the results and the cells of a sweep
-Returns    the table as data, with its provenance: versions, seeds, counts; nothing of when and where it was made, so
-           that the same runs give the same bytes
+Returns    the table as data, with its provenance: versions, seeds, counts. It does not say when or where it was made,
+           so that the same runs give the same bytes
 Start at   publish
 """
 
@@ -122,7 +122,7 @@ def interval(row: Any, name: str) -> list[float]:
 
 
 def values_of(cells: Sequence[Cell]) -> dict[str, list[Label]]:
-    """Each parameter's values, in the order in which they were given."""
+    """Return each parameter's values, in the order in which they were given."""
     found: dict[str, dict[Label, None]] = {}
     for cell in cells:
         for name, label in cell.parameters.items():

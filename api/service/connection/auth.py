@@ -24,14 +24,16 @@ CHALLENGE = {"www-authenticate": 'Bearer realm="rebalance-lab"'}
 
 
 def new_token() -> tuple[str, str]:
-    """A token to hand out, and the hash to keep."""
+    """Make a token to hand out, and the hash to keep."""
     token = f"rl_{secrets.token_urlsafe(32)}"
     return token, hashlib.sha256(token.encode()).hexdigest()
 
 
 @dataclass(slots=True)
 class Bucket:
-    """Fills by `per_s`, holds ten seconds' worth or at least ten requests, and gives one to each request."""
+    """Limit a rate: a bucket fills by `per_s`, holds ten seconds' worth or at least ten requests, and gives one to
+    each.
+    """
 
     per_s: float
     left: float

@@ -16,7 +16,9 @@ YAML_NAMES = (YAML, "application/x-yaml", "text/yaml", "text/x-yaml")
 
 
 def media_of(request: Request, *, yaml: bool = False) -> str:
-    """A body must say what it is: a page elsewhere cannot send application/json without asking first."""
+    """Return the media type, which a body must state: a foreign page cannot send application/json without asking
+    first.
+    """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Problem("media-type", "send the body as it is, without content-encoding")
@@ -28,7 +30,9 @@ def media_of(request: Request, *, yaml: bool = False) -> str:
 
 
 async def read_body(request: Request, limits: Limits) -> bytes:
-    """Refused by its announced length before a byte is read, and by what has come when it announces none."""
+    """Read a body. One that is too large is refused by its announced length, or by what has come when it announces
+    none.
+    """
     announced = request.headers.get("content-length", "0")
     if announced.isdigit() and int(announced) > limits.body_bytes:
         raise too_large(limits)

@@ -23,7 +23,7 @@ from rebalance_lab.api.service.connection.metrics import Metrics
 from rebalance_lab.api.service.connection.problems import CONTENT_TYPE, Problem
 
 OPEN = ("/", "/healthz", "/readyz", "/openapi.json", "/favicon.ico")
-"""Without a token, like everything below /page/: there is nothing of anybody's in them."""
+"""Without a token, like everything below /page/: there is no client's data in them."""
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 MOST_PATH = 200
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")

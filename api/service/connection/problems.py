@@ -73,7 +73,7 @@ class Problem(Exception):
 
 
 def of_contract(error: ContractError, limit: str | None = None) -> Problem:
-    """The command line's options are a request's parameters, which have underscores and no dashes."""
+    """Turn a ContractError into a Problem: the command line's options are a request's parameters, without dashes."""
     return Problem(
         "limit" if limit else "invalid", as_parameters(error.message), path=as_parameters(error.path), limit=limit
     )

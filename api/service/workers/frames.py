@@ -1,6 +1,6 @@
 """Frame the messages between the service and its processes on a socket: a kind, a length, and that many bytes.
 
-A question is a head (JSON) and a body as it came over the network; an answer's body goes back over the network as it
+A question is a head (JSON) and a body as it came over the network. An answer's body goes back over the network as it
 is. So the event loop neither reads nor writes a client's JSON.
 """
 

@@ -38,7 +38,7 @@ class Busy(Exception):
 
 
 class Refused(Exception):
-    """The question is wrong: where, what, and which limit if it is one."""
+    """Report that the question is wrong: where, what, and which limit if it is one."""
 
     def __init__(self, path: str, message: str, limit: str | None) -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ class TookTooLong(Exception):
 
 
 class Died(Exception):
-    """The process is gone, and so is the one that tried again."""
+    """Report that the process is gone, and so is the one that tried again."""
 
 
 class WasDead(Exception):
@@ -207,7 +207,7 @@ class Pool:
             task.add_done_callback(self._tasks.discard)
 
     async def _refill(self) -> None:
-        """One that dies while it starts must not leave the pool smaller for good."""
+        """Start missing processes again: one that dies while it starts must not leave the pool smaller for good."""
         while True:
             try:
                 return await self._add()
@@ -216,7 +216,9 @@ class Pool:
             await asyncio.sleep(REST_S)
 
     async def _add(self) -> None:
-        """Forked from a process that has everything imported and nothing else: a new one is there in milliseconds."""
+        """Start a process, forked from one that has everything imported and nothing else: it is there in
+        milliseconds.
+        """
         ours, theirs = socket.socketpair()
         process = context().Process(target=main, args=(theirs, self.limits, self.niceness), daemon=True)
         await asyncio.to_thread(process.start)

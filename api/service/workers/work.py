@@ -52,7 +52,7 @@ def encoded(value: Any) -> bytes:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     try:
         return text.encode()
-    except UnicodeEncodeError:  # half a surrogate pair in somebody's text: legal as an escape only
+    except UnicodeEncodeError:  # half a surrogate pair in a client's text: legal as an escape only
         return json.dumps(value).encode()
 
 

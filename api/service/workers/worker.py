@@ -42,7 +42,7 @@ def main(end: socket.socket, limits: Limits, niceness: int) -> None:
 
 
 def settle_in(limits: Limits, niceness: int) -> None:
-    """Ctrl-C is the service's to handle. It stays more important than its processes, so that it can always answer."""
+    """Leave Ctrl-C to the service. It stays more important than its processes, so that it can always answer."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, daemon=True).start()
     refuse_custom()

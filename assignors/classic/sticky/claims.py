@@ -2,7 +2,7 @@
 
 Given      a group, and where a member's generation is read from (the one thing in which the two assignors differ)
 Returns    Claims: each member's owned partitions, with at most one owner each, and whether all subscriptions are equal
-Numbers    a partition is its number in the group's layout; a claim on a partition that does not exist, which Java
+Numbers    a partition is its number in the group's layout. A claim on a partition that does not exist, which Java
            accepts, gets a number above all others
 Order      Java goes through the members in hash order. That matters only where claims collide or topic lists are odd
            (empty, or with duplicates), so hash order is worked out only then
@@ -38,7 +38,7 @@ class Claims:
     group: Group
     generations_of: GenerationsOf
     subscribed: set[str]
-    """All topics that somebody names, whether they exist or not."""
+    """All topics that some member names, whether they exist or not."""
     everything: Sequence[int]
     """The partitions of the subscribed topics, by (topic, partition)."""
     equal: bool
@@ -47,7 +47,7 @@ class Claims:
     owned: dict[str, Sequence[int]]
     """As claimed, without what another member has the better claim to."""
     contested: set[int]
-    """Claimed twice in one generation: nobody owns these, unless a later claimer had a higher generation."""
+    """Claimed twice in one generation: no member owns these, unless a later claimer had a higher generation."""
     unclaimed: Sequence[int]
     beyond: Sequence[tuple[int, int]]
     """Topic and partition of the claims that no partition answers to; the first has the number `layout.total`."""
@@ -61,7 +61,7 @@ class Claims:
         return self.group.members
 
     def assignment(self, numbers: dict[str, Sequence[int]], *, withheld: bool = False) -> Assignment:
-        """Shares with a partition that does not exist cannot stay compact."""
+        """Return the claims as an assignment; shares with a partition that does not exist cannot stay compact."""
         layout = self.layout
         beyond: dict[str, dict[str, list[int]]] = {}
         if self.beyond:
@@ -75,7 +75,7 @@ class Claims:
         return Assignment(layout, numbers, beyond, complete=complete)
 
     def place_of(self, number: int) -> tuple[int, int]:
-        """Topic and partition, also of a partition that does not exist."""
+        """Return topic and partition, also of a partition that does not exist."""
         layout = self.layout
         if number >= layout.total:
             return self.beyond[number - layout.total]
@@ -108,9 +108,10 @@ def read_claims(group: Group, generations_of: GenerationsOf) -> Claims:
 
 
 def subscriptions_equal(members: Mapping[str, Member], subscriptions: Sequence[tuple[str, ...]]) -> bool:
-    """Java's own idea of it: the first topics it meets become a set, and from then on every list must have as many
-    entries and name nothing else. An empty list is overlooked as long as it is met first; so is a duplicate that
-    makes up for a missing topic."""
+    """Compare subscriptions as Java does. The first topics it meets become a set, and from then on every list must have
+    as many entries and name nothing else. An empty list is overlooked as long as it is met first; so is a duplicate
+    that makes up for a missing topic.
+    """
     if not subscriptions:
         return True
     first = subscriptions[0]
@@ -203,7 +204,7 @@ def settle_collisions(claims: Claims) -> None:
             other = last_claimer.get(number)
             if other is not None:
                 # Not the generation of the other one's claim: clients that send none in their subscription lose to
-                # whoever comes later, instead of both losing.
+                # a member that comes later, instead of both losing.
                 generation_of_other = generations_of(members[other]).subscription
                 if generation < generation_of_other:
                     continue

@@ -1,6 +1,6 @@
 """Assign stickily where subscriptions differ: keep what can be kept, fill up the lightest, move until balanced.
 
-Given      the claims of a group; members get numbers in the order of their ids, so that `size * members + number` sorts
+Given      the claims of a group. Members get numbers in the order of their ids, so that `size * members + number` sorts
            them as Java's live order does: by partitions held, then by id
 Returns    member id to partition numbers
 Speed      Java tests the balance of the whole group before it looks at a partition. The test is not needed: in a
@@ -48,7 +48,7 @@ class MixedBuilder:
         return bool(self.claims.beyond) and any(number >= total for share in self.kept for number in share)
 
     def _sort_into_classes(self) -> None:
-        """A class is one list of topics and one rack."""
+        """Sort members into classes, each with one list of topics and one rack."""
         index, counts = self.layout.index, self.layout.counts
         members = self.claims.members
         of_rack = self.racks.of_member if self.racks is not None else {}
@@ -156,8 +156,9 @@ class MixedBuilder:
         return former
 
     def _fill_up(self, free: TopicNumbers) -> None:
-        """Each free partition goes to the lightest member that subscribes to its topic and, if racks matter and there
-        is such a member, is on one of its racks or has no rack."""
+        """Give each free partition to the lightest member that subscribes to its topic. If racks matter, a member on
+        one of its racks, or without a rack, comes first.
+        """
         count = self.count
         self.size = [len(share) for share in self.kept]
         self.heaps = [[self.size[n] * count + n for n in members] for members in self.class_members]
@@ -245,7 +246,9 @@ class MixedBuilder:
             self.owner[number] = holder
 
     def _fix_members(self) -> None:
-        """Members that hold all they can, and nothing that others could have: Java takes them out of the balance."""
+        """Take members out of the balance as Java does: those that hold all they can, and nothing that others could
+        have.
+        """
         counts, listed_topics = self.layout.counts, sum(map(bool, self.subscribers))
         self.capacity: list[int] = []
         for topics in self.class_topics:
@@ -257,7 +260,7 @@ class MixedBuilder:
         ]
 
     def _foreign_former_owners(self) -> set[int]:
-        """Partitions whose former owner does not subscribe to them any more."""
+        """Return partitions whose former owner does not subscribe to them any more."""
         topic_at, total = self.topic_at, self.layout.total
         return {
             number
@@ -272,7 +275,7 @@ class MixedBuilder:
         return (score + (1 << 31)) % (1 << 32) - (1 << 31)
 
     def _perform(self, topics: TopicNumbers) -> bool:
-        """Passes over the partitions until one pass moves nothing."""
+        """Pass over the partitions until one pass moves nothing."""
         moves_before_all = self.moves.count
         while True:
             moves_before = self.moves.count

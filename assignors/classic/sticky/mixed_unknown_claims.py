@@ -68,8 +68,9 @@ class MixedBesideNonexistent(MixedBuilder):
         return self.size[member]
 
     def _candidates(self, topic: int, number: int) -> Iterator[int]:
-        """Subscribers on the partition's racks first, if its holder is on one. Only the order in which Java asks them
-        matters, since it stumbles over members that it took out."""
+        """Return subscribers on the partition's racks first, if its holder is on one. Only the order in which Java asks
+        them matters, since it stumbles over members that it took out.
+        """
         subscribers = [m for m in self.subscription_order if topic in self.class_topic_set[self.class_of[m]]]
         if self.racks is not None:
             on_racks, rack_of = self.racks.of_partition[number], self.racks.of_member

@@ -1,7 +1,7 @@
 """Remember which partitions moved while a sticky assignment with mixed subscriptions is being balanced.
 
-When a partition is about to go from A to B, and another partition of the same topic has gone from B to A before, Java
-sends that one back instead: two moves undo each other. Which one, if there are several, is decided by hash order.
+A partition may be about to go from A to B when another partition of the same topic has gone from B to A before. Java
+then sends that one back instead, so that two moves undo each other. Of several such partitions hash order decides.
 Reference  PartitionMovements in AbstractStickyAssignor of Apache Kafka 4.3.1
 """
 
@@ -14,7 +14,7 @@ Pair = tuple[int, int]
 
 
 class Moves:
-    """Members are numbers here; a record says where a partition was at first and where it is now."""
+    """Record moves. Members are numbers here; a record says where a partition was at first and where it is now."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout

@@ -2,9 +2,9 @@
 
 Given      a group; what members own comes with the generation in which they got it
 Returns    an assignment in which no two members differ by more than one partition
-Equal      1. each member keeps what it owns up to its quota, low partition numbers first;
-           2. partitions go to members on their racks, where racks matter;
-           3. what is left is dealt to those below the minimum in a circle, then to those at the minimum.
+Equal      1. Each member keeps what it owns up to its quota, low partition numbers first.
+           2. Partitions go to members on their racks, where racks matter.
+           3. What is left is dealt to members below the minimum in a circle, then to those at the minimum.
            Every round of a circle is a slice, a share that does not change keeps its object, and a fresh assignment
            comes out as `everything[i::members]`
 Mixed      subscriptions that differ have their own builder: mixed_subscriptions.py
@@ -30,8 +30,10 @@ from rebalance_lab.assignors.model import Assignment, Group, Member
 
 
 class StickyAssignor:
-    """`assign` depends on the group and on `max_generation` alone. Java's instance also remembers the highest
-    generation that it ever saw: a leader that assigns again and again calls `remember_generations` after each time."""
+    """Assign by sticky: `assign` depends on the group and on `max_generation` alone. Java's instance also remembers the
+    highest generation that it ever saw: a leader that assigns again and again calls `remember_generations` after each
+    time.
+    """
 
     name = "sticky"
     supported_protocols: Sequence[RebalanceProtocol] = (RebalanceProtocol.EAGER,)
@@ -62,7 +64,7 @@ class StickyAssignor:
 
 
 def user_data_generations(member: Member) -> Generations:
-    """Sticky reads claims from its user data, which carries a generation of its own."""
+    """Return the claims of sticky's user data, which carries a generation of its own."""
     generation = NO_GENERATION if member.generation is None else max(member.generation, NO_GENERATION)
     return Generations(generation if member.claim_generation is None else member.claim_generation, generation)
 
@@ -172,7 +174,7 @@ def keepable(claims: Claims, racks: GroupRacks | None) -> tuple[dict[str, Sequen
 
 
 def by_partition_then_topic(claims: Claims, share: Sequence[int]) -> list[int]:
-    """Numbers ascend by topic first, so a stable sort by partition is enough."""
+    """Sort by partition, stably: numbers ascend by topic first, so that is enough."""
     if claims.beyond:
         return sorted(share, key=lambda number: claims.place_of(number)[::-1])
     return sorted(sorted(share), key=claims.layout.partition_key())
@@ -193,7 +195,7 @@ def free_partitions(claims: Claims, quotas: Quotas) -> Sequence[int]:
 def deal(
     free: Sequence[int], below: dict[str, int], at_minimum: Sequence[str], given: dict[str, list[int]], rises_left: int
 ) -> None:
-    """Rounds over those below the minimum, then one each for those at it, who reached it first coming first."""
+    """Deal rounds to those below the minimum, then one each to those at it, in the order in which they reached it."""
     circle = list(below)
     queue = list(at_minimum)
     begin = rounds_done = 0

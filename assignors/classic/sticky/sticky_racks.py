@@ -59,8 +59,8 @@ def racks_of(claims: Claims) -> GroupRacks | None:
 
 
 class RackFill:
-    """Gives partitions to members on their rack: first to those below the minimum, in a circle, then to those that
-    may still rise from the minimum to the maximum, in a queue. Members without a rack never match here.
+    """Give partitions to members on their rack. Those below the minimum come first, in a circle, then those that may
+    still rise from the minimum to the maximum, in a queue. Members without a rack never match here.
 
     Java walks both lists for every partition. Here each rack has its own part of the circle and of the queue.
     """

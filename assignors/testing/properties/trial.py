@@ -60,7 +60,7 @@ class Trial:
 
     @property
     def waived(self) -> bool:
-        """The subject openly gives no answer for such groups, or a wrong one."""
+        """Tell whether the subject openly gives no answer for such groups, or a wrong one."""
         return any(waiver.covers(self.shapes) for waiver in self.subject.everywhere)
 
     @property
@@ -73,7 +73,7 @@ class Trial:
 
     @once
     def plain(self) -> bool:
-        """No racks, no loads: what has to move is beyond argument."""
+        """Tell whether the group has no racks and no loads: what has to move is beyond argument then."""
         return "racks" not in self.shapes and "loads" not in self.shapes
 
     @once

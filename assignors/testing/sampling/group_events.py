@@ -66,7 +66,7 @@ class MoveRack:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateClaim:
-    """The member says that it owns what another one was given, in the same generation."""
+    """Let the member say that it owns what another one was given, in the same generation."""
 
     kind: ClassVar[str] = "duplicate-claim"
     member: str
@@ -129,8 +129,8 @@ def rejoins(group: Group, member_id: str, member: Member | None) -> Group:
     return group.with_members(copied(group.members) | {member_id: member})
 
 
-def draw_events(draws: RandomSource, group: Group, count: int) -> tuple[Event, ...]:
-    """Names are those of the group at the start, and of the members that join on the way."""
+def draw_events(dice: Dice, group: Group, count: int) -> tuple[Event, ...]:
+    """Draw events; names are those of the group at the start, and of the members that join on the way."""
     members, topics = list(group.members), list(group.topics)
     events: list[Event] = []
     for number in range(count):

@@ -16,28 +16,28 @@ from rebalance_lab.assignors.model import Group
 
 
 def racks(group: Group) -> bool:
-    """Members and partitions have racks."""
+    """Tell whether members and partitions have racks."""
     return any(t.racks for t in group.topics.values()) and any(m.rack for m in group.members.values())
 
 
 def loads(group: Group) -> bool:
-    """Partitions have loads, or members different capacities."""
+    """Tell whether partitions have loads, or members different capacities."""
     return any(t.load for t in group.topics.values()) or len({m.capacity for m in group.members.values()}) > 1
 
 
 def mixed(group: Group) -> bool:
-    """Members do not all subscribe to the same topics."""
+    """Tell whether members do not all subscribe to the same topics."""
     known = group.topics.keys()
     return len({frozenset(known & set(topics)) for topics in {m.topics for m in group.members.values()}}) > 1
 
 
 def stale_claims(group: Group) -> bool:
-    """Members own partitions since different generations."""
+    """Tell whether members own partitions since different generations."""
     return len({m.generation for m in group.members.values() if m.owned and any(m.owned.values())}) > 1
 
 
 def conflicting_claims(group: Group) -> bool:
-    """A partition is owned by two members."""
+    """Tell whether two members own one partition."""
     claimed: dict[str, set[int]] = {name: set() for name in group.topics}
     for member in group.members.values():
         for name, partitions in member.owned.items():
@@ -49,7 +49,7 @@ def conflicting_claims(group: Group) -> bool:
 
 
 def unsubscribed_claims(group: Group) -> bool:
-    """A member owns a partition of a topic that it does not read."""
+    """Tell whether a member owns a partition of a topic that it does not read."""
     for member in group.members.values():
         for name, partitions in member.owned.items():
             if partitions and name not in member.topics and name in group.topics:
@@ -58,7 +58,7 @@ def unsubscribed_claims(group: Group) -> bool:
 
 
 def claims_beyond(group: Group) -> bool:
-    """A member owns a partition that its topic does not have."""
+    """Tell whether a member owns a partition that its topic does not have."""
     for member in group.members.values():
         for name, partitions in member.owned.items():
             if partitions and name in group.topics and max(partitions) >= group.topics[name].partitions:
@@ -67,17 +67,17 @@ def claims_beyond(group: Group) -> bool:
 
 
 def no_topics(group: Group) -> bool:
-    """A member subscribes to nothing."""
+    """Tell whether a member subscribes to nothing."""
     return not all(m.topics for m in group.members.values())
 
 
 def duplicate_topics(group: Group) -> bool:
-    """A member names a topic twice."""
+    """Tell whether a member names a topic twice."""
     return any(len(set(topics)) < len(topics) for topics in {m.topics for m in group.members.values()})
 
 
 def unknown_topics(group: Group) -> bool:
-    """A member names a topic that does not exist."""
+    """Tell whether a member names a topic that does not exist."""
     known = group.topics.keys()
     return any(not known >= set(topics) for topics in {m.topics for m in group.members.values()})
 

@@ -68,7 +68,7 @@ def topics(**knobs: Any) -> st.SearchStrategy[dict[str, Topic]]:
 
 
 def members(known: Mapping[str, Topic], **knobs: Any) -> st.SearchStrategy[dict[str, Member]]:
-    """Members by id that subscribe to the given topics and own nothing yet."""
+    """Draw members by id that subscribe to the given topics and own nothing yet."""
     settings = knobs_of(knobs)
 
     @st.composite

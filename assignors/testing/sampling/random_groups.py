@@ -1,6 +1,6 @@
 """Draw groups that have broken real assignors: the same random source gives the same group in every process.
 
-Sizes      most have at most 6 members, where corners are close to each other; some have 17 to 40, because an assignor
+Sizes      most have at most 6 members, where corners are close to each other. Some have 17 to 40, because an assignor
            that counts to sixteen, or tries every subset, only shows it there
 Ids        c9 before c10, uuids, all of unicode, words with one Java hash code; static members among dynamic ones
 Topics     no partitions, one, many; topics without a subscriber, subscribed topics that do not exist, duplicates
@@ -135,7 +135,7 @@ def draw_subscriptions(draws: RandomSource, names: list[str], members: int, knob
         chosen = [tuple(draws.sample(names, len(names))) for _ in range(members)]
     elif style == 6:  # each topic has its own readers
         chosen = [everything[place % len(names) :: 3] for place in range(members)]
-    elif style == 7:  # one topic that nobody reads
+    elif style == 7:  # one topic that no member reads
         chosen = [everything[1:]] * members
     else:
         least = 0 if draws.chance(0.2) else 1

@@ -58,8 +58,8 @@ class SeededSource:
         return left[:count]
 
 
-class HypothesisSource:
-    """`draw` is what a composite strategy is given."""
+class HypothesisDice:
+    """Draw from Hypothesis; `draw` is what a composite strategy is given."""
 
     def __init__(self, draw: Callable[[Any], Any]) -> None:
         from hypothesis import strategies as st

@@ -50,7 +50,7 @@ HANG_LIMIT_S = 0.5
 """While a hang is being shrunk: the group it was found on has already been given its full limit, twice."""
 
 SMALL = Group({"topic": Topic(1)}, {"consumer-1": Member(("topic",)), "consumer-2": Member(("topic",))})
-"""The smallest in which somebody has to be chosen. Names of one letter would be one object each, whoever makes them."""
+"""The smallest in which a member has to be chosen. A name of one letter would be one object, wherever it is made."""
 SMALL_ENOUGH = 7
 """Members and partitions together: three and four."""
 
@@ -104,7 +104,7 @@ def replay(target: Target, name: str, case: Case, machines: MachineFactory | Non
 
 
 class Bench:
-    """Experiments on one target, each in a child process of its own."""
+    """Run experiments on one target, each in a child process of its own."""
 
     def __init__(self, target: Target, churns: Churns = IN_ROUNDS) -> None:
         self.target = target
@@ -133,7 +133,7 @@ class Bench:
         return tally
 
     def quiet_at_first(self) -> float:
-        """Starting a JVM or a command takes its time."""
+        """Return how long the child may be silent at first, because starting a JVM or a command takes its time."""
         return self.target.call_limit_s + (GRACE_S if self.target.limit_memory else 20.0)
 
     def search_up_to_the_end(self, ended: Ended, examples: int, seed: int) -> Tally:
@@ -269,7 +269,9 @@ Judgement = tuple[str, str, dict[str, Any], Any]
 
 
 def alike(message: str, other: str) -> bool:
-    """A wrong answer should not shrink into an exception: that would be another story."""
+    """Tell whether two findings are alike: a wrong answer should not shrink into an exception, which is another
+    finding.
+    """
     return message.startswith("raised") == other.startswith("raised")
 
 

@@ -27,14 +27,14 @@ HISTORY_S = 10.0
 HISTORY = 250
 """Groups before the one that an answer was different for, among which the cause is looked for."""
 LATER_S = (0.3, 0.8, 1.0)
-"""Whoever goes by the clock mostly goes by seconds, or by a few ticks in one."""
+"""A class that goes by the clock mostly goes by seconds, or by a few ticks in one."""
 ANEW = 10
 """How often names are made anew: where a string lies in memory is a matter of luck."""
 Told = tuple[list[int] | None, Any]
 
 
 def compare_elsewhere(target: Target, seed: int, tally: Tally, notes: list[str]) -> Finding | None:
-    """The search's first answers against those of another process, asked in reverse."""
+    """Compare the search's first answers with those of another process, asked in reverse."""
     known = tally.remembered
     if not target.loads_elsewhere or not known:
         notes.append("not compared with another process: the class cannot be loaded by name there")
@@ -61,7 +61,7 @@ def compare_elsewhere(target: Target, seed: int, tally: Tally, notes: list[str])
 
 
 def explain_difference(target: Target, seed: int, number: int) -> Finding | None:
-    """Either the process matters (hash order, identity, chance), or what was asked before does."""
+    """Find whether the process matters (hash order, identity, chance), or what was asked before does."""
     case = Case(draw_case(seed, number).group)
     others = [SubprocessOracle(target, hash_seed) for hash_seed in HASH_SEEDS]
     try:
@@ -134,7 +134,7 @@ def elsewhere_differs(others: list[SubprocessOracle], case: Case) -> Finding | N
 
 
 def differs_after(target: Target, case: Case) -> Finding | None:
-    """Two new processes: one asked about this group alone, one about another group first."""
+    """Ask two new processes: one about this group alone, one about another group first."""
     assert case.before is not None
     alone, after = asked_in_turn(target, [case.group]), asked_in_turn(target, [case.before, case.group])
     found = difference(alone, after)

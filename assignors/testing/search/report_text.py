@@ -28,7 +28,7 @@ def promised(row: Row) -> str:
 
 
 def verdict(row: Row) -> str:
-    """A measured property says how often it holds, rounded so that never and always mean what they say."""
+    """Print how often a measured property holds, rounded so that never and always mean what they say."""
     if row.verdict != MEASURED:
         return row.verdict
     if not row.broken:

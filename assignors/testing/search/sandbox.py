@@ -33,7 +33,7 @@ BEAT_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The work did not come to its end. `said` is the last thing it sent before."""
+    """Report that the work did not come to its end. `said` is the last thing it sent before."""
 
     how: str
     said: Any = None
@@ -145,7 +145,7 @@ def _how_it_died(status: int) -> str:
 
 
 class Beat:
-    """Says now and then that the work goes on; a message costs a system call, so mostly it says nothing."""
+    """Report now and then that the work goes on; a message costs a system call, so mostly it says nothing."""
 
     def __init__(self, send: Send) -> None:
         self.send = send

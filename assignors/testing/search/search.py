@@ -83,7 +83,7 @@ class Course:
 
 def turn_of(each: Property) -> float:
     """Order properties as the contract lists them, except that `pure` waits for those that ask about the group
-    repeatedly: a class may change its input at the second call.
+    repeatedly. A class may change its input only at the second call.
     """
     return PROPERTIES.index(BY_NAME["order-independent"]) + 0.5 if each.name == "pure" else PROPERTIES.index(each)
 

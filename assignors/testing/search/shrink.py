@@ -98,7 +98,7 @@ def named_but_unknown(group: Group) -> set[str]:
 
 
 def fewer_partitions(case: Case) -> Iterator[Case]:
-    """A topic's last partitions go, with their claims; a claim beyond the end stays beyond the end."""
+    """Remove a topic's last partitions, with their claims; a claim beyond the end stays beyond the end."""
     for name, topic in case.group.topics.items():
         # the smallest are all tried: what goes wrong with remainders comes and goes from one count to the next
         for count in sorted({0, 1, 2, 3, 4, topic.partitions // 2, topic.partitions - 1}):
@@ -135,7 +135,7 @@ def member_with_its_share(case: Case) -> Iterator[Case]:
     """Remove a member with what it owns, or its part of the partitions on its rack: the others stay as full."""
     group = case.group
     if len(group.members) < 2:
-        return  # somebody stays, or there would be no group
+        return  # one member stays, or there would be no group
     for member_id, member in group.members.items():
         others = group.with_members({i: m for i, m in group.members.items() if i != member_id})
         if member.owned:
@@ -163,7 +163,7 @@ def one_partition_each(case: Case) -> Iterator[Case]:
 
 
 def without_partitions(group: Group, gone: dict[str, set[int]]) -> Group:
-    """The partitions behind those that go move up, with their racks, loads and claims."""
+    """Remove partitions; those behind move up, with their racks, loads and claims."""
     topics, members = dict(group.topics), {}
     moved: dict[str, dict[int, int]] = {}
     for name, partitions in gone.items():
@@ -237,7 +237,7 @@ def in_order(case: Case) -> Iterator[Case]:
 
 
 def short_names(case: Case) -> Iterator[Case]:
-    """Members A, B, C and topics t, u, v, in the order that their names had."""
+    """Rename members to A, B, C and topics to t, u, v, in the order that their names had."""
     group = case.group
     names = {*group.topics, *named_but_unknown(group)}
     ids = dict(zip(in_java_order(group.members), (f"{c}" for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"), strict=False))
@@ -279,7 +279,7 @@ def renamed(case: Case, ids: dict[str, str], topics: dict[str, str]) -> Case:
 
 
 def smaller_before(case: Case) -> Iterator[Case]:
-    """The group that was asked about first, cut down like the other one."""
+    """Cut the group that was asked about first down like the other one."""
     if case.before is not None:
         for cuts in (fewer_members, fewer_topics, fewer_partitions, fewer_claims):
             for smaller in cuts(Case(case.before)):

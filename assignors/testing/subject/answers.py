@@ -18,7 +18,9 @@ Answer = Mapping[str, Mapping[str, Sequence[int]]]
 
 
 class Broken(Exception):
-    """A property does not hold. `badness` ranks two violations of one property: the report card shows the worst."""
+    """Report that a property does not hold. `badness` ranks two violations of one property: the report card shows the
+    worst.
+    """
 
     def __init__(
         self,
@@ -36,11 +38,11 @@ class Broken(Exception):
         self.badness = badness
         self.blames = blames
         """The property to hold responsible where it is not the one that was being checked: an answer that is not even
-        valid is a finding about `valid`, whoever asked for it."""
+        valid is a finding about `valid`, whichever property asked for it."""
 
 
 class NotApplicable(Exception):
-    """The property says nothing about this group."""
+    """Report that the property says nothing about this group."""
 
 
 class Placed:
@@ -55,7 +57,7 @@ class Placed:
         """How many partitions each member was given."""
         self.answer = answer
         self.withheld = withheld
-        """Partitions of subscribed topics that nobody was given."""
+        """Partitions of subscribed topics that no member was given."""
 
     def shares(self) -> dict[str, dict[str, list[int]]]:
         """Return plain mappings, every member present, partitions ascending: what the members own afterwards."""
@@ -94,7 +96,9 @@ class Ground:
 
 
 class View:
-    """A group as the checks read it; made once per group, on the ground of the last one where topics are the same."""
+    """Show a group as the checks read it; made once per group, on the ground of the last one where topics are the
+    same.
+    """
 
     __slots__ = ("alike", "ground", "group", "ids", "position", "readable", "readers", "topics_of")
 
@@ -110,7 +114,7 @@ class View:
         self.topics_of: list[dict[str, tuple[int, int]]]
         """Per member, the existing topics that it subscribes to, each with its first number and its partitions."""
         self.alike = True
-        """Everybody reads the same existing topics."""
+        """All members read the same existing topics."""
         if subscriptions and subscriptions.count(subscriptions[0]) == len(subscriptions):
             read = reads.get(subscriptions[0]) or subscription(subscriptions[0])
             self.topics_of = [read] * len(subscriptions)
@@ -144,7 +148,9 @@ class View:
         return f"{topic}-{partition}"
 
     def place(self, answer: Any, *, may_withhold: bool) -> Placed:
-        """Raises Broken(blames="valid") with one line on the first thing that is wrong."""
+        """Check an answer and make it compact, or raise Broken(blames="valid") with one line on the first thing that is
+        wrong.
+        """
         if type(answer) is not dict and not isinstance(answer, Mapping):
             self._wrong(answer, f"returned a {type(answer).__name__}, not a mapping of member to topics")
         owner = [NOBODY] * self.ground.layout.total
@@ -245,8 +251,9 @@ class View:
 
 
 def plain(answer: object, depth: int = 4) -> object:
-    """An answer as JSON can show it, whatever it is: sequences as lists, the rest as Python would print it. One that
-    holds itself, or raises when it is looked at, is shown as far as that goes."""
+    """Return an answer as JSON can show it, whatever it is: sequences as lists, the rest as Python would print it. One
+    that holds itself, or raises when it is looked at, is shown as far as that goes.
+    """
     try:
         if depth and isinstance(answer, Mapping):
             shown_keys = (

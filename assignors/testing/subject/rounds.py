@@ -23,7 +23,7 @@ MAX_ROUNDS = 8
 
 
 class Ask(Protocol):
-    """Answers for a group. A caller that has the group's view already hands it in."""
+    """Answer for a group. A caller that has the group's view already hands it in."""
 
     def __call__(self, group: Group, view: View | None = None, /) -> Placed: ...
 
@@ -53,7 +53,7 @@ class Rounds:
         self.away: dict[str, Member] = {}
 
     def apply(self, event: Event) -> None:
-        if self.settled is not None:  # only now: after a churn's last rebalance nobody rejoins
+        if self.settled is not None:  # only now: after a churn's last rebalance no member rejoins
             self.group, self.settled = self.settled.rejoined(), None
         back, self.away = self.away, {}
         for member_id, member in back.items():
@@ -79,7 +79,9 @@ class Settled:
 
 
 def settle(ask: Ask, group: Group, first: Placed | None = None, view: View | None = None) -> Settled:
-    """`first` is the first answer, where there is one already; `view` as for `ask`."""
+    """Rebalance until nothing is withheld; `first` is the first answer, where there is one already, and `view` as for
+    `ask`.
+    """
     placed = ask(group, view) if first is None else first
     rounds = 1
     while placed.withheld and rounds < MAX_ROUNDS:

@@ -5,7 +5,7 @@ Returns    Placed answers, or Broken
 Instances  `ask` takes a fresh instance every time; `ask_again` keeps one for the life of the Subject. A finding must
            not depend on where a class keeps its state
 Time       a timer ticks a few times a second; a tick during a call that has lasted too long raises inside it. A call
-           that cannot be interrupted (one long operation in C, a JVM) is left to search/sandbox.py
+           that cannot be interrupted (one long operation in C, a JVM) is left to ../search/sandbox.py
 Start at   Subject
 """
 
@@ -53,7 +53,7 @@ class Subject:
         self.promises = frozenset(promises)
         self.waivers = tuple(waivers)
         self.cooperative = cooperative
-        """It may withhold a partition that somebody claims."""
+        """It may withhold a partition that a member claims."""
         self.threshold = threshold
         self.moves_within = moves_within
         self.server_side = server_side
@@ -81,10 +81,11 @@ class Subject:
     def ask(
         self, group: Group, view: View | None = None, like: Placed | None = None, instance: object = None
     ) -> Placed:
-        """`like` is the answer that is expected, for the same members and topics: where it comes, it is handed back
-        without being checked a second time. A group that comes with a view or a likeness is one that no waiver covers:
-        it was asked about before, or its members only own what they were given. Without an instance a new one is asked;
-        otherwise it is one that the caller has made, and keeps."""
+        """Ask for an answer; where `like`, the expected answer for the same members and topics, comes, it is returned
+        without a second check. A group that comes with a view or a likeness is one that no waiver covers: it was asked
+        about before, or its members only own what they were given. Without an instance a new one is asked; otherwise it
+        is one that the caller has made, and keeps.
+        """
         if self.everywhere and view is None and like is None:
             self._stop_where_waived(group)
         answer = self._timed(instance, group)
@@ -96,7 +97,7 @@ class Subject:
             return view.place(answer, may_withhold=self.cooperative)
         except Broken:
             raise
-        except BaseException as error:  # mappings and numbers of a stranger's own may raise anything when looked at
+        except BaseException as error:  # mappings and numbers of a custom class may raise anything when looked at
             if not is_theirs(error):
                 raise
             raise Broken(f"its answer cannot be read: {error_line(error)}", group, answer, blames="valid") from error
@@ -152,7 +153,7 @@ class Subject:
                 raise
             blames = "pure" if changes_input(error) else "valid"
             if not group.members and blames == "valid" and isinstance(error, Exception):
-                # A leader is always a member: Java's own refuse a group of nobody, and nobody is there to be hurt.
+                # A leader is always a member: Java's own refuse a group without members, which harms no member.
                 raise NotApplicable from error
             if isinstance(error, AssignorError):
                 raise Broken(f"gives no answer: {error_text(error)}", group, blames="valid") from error
@@ -186,7 +187,7 @@ class Subject:
 
 @contextmanager
 def ticking(tick: Callable[..., None], every_s: float) -> Iterator[None]:
-    """Called again and again in the middle of whatever runs inside. Only a main thread can be interrupted so."""
+    """Call `tick` again and again in the middle of whatever runs inside. Only a main thread can be interrupted so."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
@@ -200,12 +201,14 @@ def ticking(tick: Callable[..., None], every_s: float) -> Iterator[None]:
 
 
 def is_theirs(error: BaseException) -> bool:
-    """Tell whether the class raised it. A KeyboardInterrupt is the user's, unless none can come here (sandbox.py)."""
+    """Tell whether the class raised it. A KeyboardInterrupt is the user's, unless none can come (search/sandbox.py)."""
     return not isinstance(error, KeyboardInterrupt) or signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
 def changes_input(error: BaseException) -> bool:
-    """The model is frozen, so most attempts to change a group end in one of these."""
+    """Tell whether the error comes of a change to the group: the model is frozen, so most attempts end in one of
+    these.
+    """
     text = error_text(error)
     if isinstance(error, FrozenInstanceError):
         return True

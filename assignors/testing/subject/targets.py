@@ -74,7 +74,7 @@ class Target:
 
 
 def load_target(text: str, promises: Collection[str] = ()) -> Target:
-    """Raises ContractError with one line when there is nothing to test."""
+    """Load a target, or raise ContractError with one line when there is nothing to test."""
     with loading():
         target = loaded(text)
     return with_promises(target, promises) if promises else target
@@ -138,7 +138,7 @@ def target_of(assignor: object, promises: Collection[str] = ()) -> Target:
 
 
 def described(instance: Any, made_class: type | None, text: str) -> Target:
-    """Reads the optional attributes once. An instance stands for itself: a fresh one cannot be had."""
+    """Read the optional attributes once. An instance stands for itself: a fresh one cannot be had."""
     read = Attributes(instance, text)
     promises, protocols = read.names("promises"), read.names("supported_protocols")
     check_promises(promises)

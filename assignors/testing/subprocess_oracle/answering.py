@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Later(ModuleType):
-    """Stands in for a module until something of it is asked for."""
+    """Stand in for a module until something of it is asked for."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -2,7 +2,7 @@
 
 The module imports next to nothing, not even json.
 
-Cost       a group as bytes is a tenth of what drawing it again over there would cost; a process that has to start for
+Cost       a group as bytes is a tenth of what drawing it again over there would cost. A process that has to start for
            some hundred groups mostly costs what it imports
 Start at   pack, digest
 """
@@ -47,7 +47,7 @@ def from_line(line: bytes) -> Any:
 
 
 def materialised(answer: Any) -> Any:
-    """Our own compact answers as plain mappings; that work is part of giving an answer, so it counts as such."""
+    """Turn our own compact answers into plain mappings; that work is part of giving an answer, so it counts as such."""
     if isinstance(answer, Assignment):
         return {member_id: dict(share) for member_id, share in answer.items()}
     return answer

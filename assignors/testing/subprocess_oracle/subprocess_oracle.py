@@ -1,6 +1,6 @@
 """Ask the same questions in another process, with another hash seed and in another order; answering.py runs there.
 
-The order of a set of strings differs from process to process, an id() from object to object, and a class may remember
+The order of a set of strings differs from process to process, an id() from object to object. A class may also remember
 what it was asked before. None of this shows inside one process.
 """
 

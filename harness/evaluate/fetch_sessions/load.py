@@ -18,7 +18,7 @@ from rebalance_lab.harness.evaluate.fetch_sessions.session_cache import EVICTION
 FETCH_MS = 500
 """How often a client with nothing new to read asks: fetch.max.wait.ms."""
 LEAP_MS = EVICTION_MS // 2
-"""No longer: a session must not look unused because nobody played its fetches."""
+"""No longer: a session must not look unused because the simulation left its fetches out."""
 WARM_UP_MS = 10 * EVICTION_MS
 DOWNTIME_MS = 5_000
 GAP_MS = 5_000
@@ -43,7 +43,9 @@ class Outcome:
 
 
 def deploy(clients: Sequence[Client], *, slots: int, fetch_ms: int = FETCH_MS) -> Outcome:
-    """Followers are there first, then all consumers come; once that is at rest, one after the other restarts."""
+    """Run a deploy: followers are there first, then all consumers come; once that is at rest, one after the other
+    restarts.
+    """
     broker = Broker(clients, slots, fetch_ms)
     broker.arrive(sorted(range(len(clients)), key=lambda i: not clients[i].privileged))
     broker.advance(WARM_UP_MS)
@@ -79,7 +81,7 @@ class Broker:
         self.waiting += clients
 
     def leave(self, client: int) -> None:
-        """A consumer that closes says so, and its slot is free at once."""
+        """Free the slot of a consumer that closes, at once."""
         session = self.session_of.pop(client, None)
         if session is None:
             self.waiting.remove(client)

@@ -2,7 +2,7 @@
 
 Given      groups, and where partitions are led: spread round the brokers unless it is said
 Returns    per broker the sessions of consumers and followers, the slots, and what happens where slots do not suffice
-Counted    a consumer has a session with every broker that leads one of its partitions; a follower has one for each of
+Counted    a consumer has a session with every broker that leads one of its partitions. A follower has one for each of
            its fetcher threads (num.replica.fetchers) with every broker it follows
 Without    a session, a consumer names all its partitions in every request and gets an answer for each. It asks for a
            session each time. Losing one costs a round trip (FETCH_SESSION_ID_NOT_FOUND) and a full request

@@ -27,7 +27,7 @@ SLOTS = 1_000
 """max.incremental.fetch.session.cache.slots, a broker's setting."""
 SHARDS = 8
 EVICTION_MS = 120_000
-"""A constant of the broker: min.incremental.fetch.session.eviction.ms is not a setting that anybody can change."""
+"""A constant of the broker: min.incremental.fetch.session.eviction.ms is not a setting that an operator can change."""
 INT32_MAX = 2**31 - 1
 
 Rank: TypeAlias = tuple[bool, int, int]
@@ -140,7 +140,9 @@ class Shard:
 
 
 class FetchSessionCache:
-    """Ids say which shard a session is in. Kafka draws them at random, here they are counted unless handed in."""
+    """Model the cache. Ids say which shard a session is in. Kafka draws them at random, here they are counted unless
+    handed in.
+    """
 
     def __init__(
         self, slots: int = SLOTS, *, eviction_ms: int = EVICTION_MS, shards: int = SHARDS, new_id: NewId | None = None

@@ -1,7 +1,7 @@
 """Choose the strategy to take, in words that rest on figures.
 
 Clear      the next best costs more in every part of the interval of the paired differences, and at least a twentieth
-Otherwise  it is a small difference or too close to call: the current strategy stays if it is among the best, else the
+Otherwise  it is a small difference or too close to call. The current strategy stays if it is among the best, else the
            simpler one is taken
 Start at   recommend
 """
@@ -63,13 +63,13 @@ class Advice:
 
 
 class NothingSound(ContractError):
-    """No strategy got through every run, which is an answer, too: its runs say what broke."""
+    """Report that no strategy got through every run, which is an answer, too: its runs say what broke."""
 
     comparison: Comparison
 
 
 def recommend(comparison: Comparison, *, now: str | None = None) -> Advice:
-    """`now` wins over the scenario's own strategy; it need not be one of those compared."""
+    """Choose a strategy. `now` wins over the scenario's own strategy; it need not be one of those compared."""
     if not comparison.sound:
         nothing = NothingSound("strategies", "none got through every run: there is nothing to recommend")
         nothing.comparison = comparison
@@ -119,7 +119,7 @@ def verdict(comparison: Comparison, best: str, equals: Sequence[str]) -> str:
 
 
 def choose(comparison: Comparison, equals: Sequence[str], now: str | None) -> str:
-    """Among equals the one that asks least of people: what runs, then what needs no ids, then the cheapest."""
+    """Choose among equals the one that asks least of users: what runs, then what needs no ids, then the cheapest."""
     return min(equals, key=lambda one: (one != now, one.endswith("+static"), comparison.order(one)))
 
 
@@ -161,7 +161,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def reasons(comparison: Comparison, chosen: Ranked, other: Ranked) -> list[str]:
-    """The figures that make most of the difference: those in favour first, then what the choice costs more."""
+    """List the figures that make most of the difference: those in favour first, then what the choice costs more."""
     parts = {
         name: weight * (other.costs[name].median - chosen.costs[name].median)
         for name, weight in comparison.weights.items()

@@ -38,7 +38,7 @@ def cautions(comparison: Comparison, strategy: str) -> Iterator[str]:
 
 
 def deletion_cautions(scenario: Scenario) -> Iterator[str]:
-    """The leader hears of it first and commits in vain, then the others do."""
+    """Warn of deleted topics: the leader hears of it first and commits in vain, then the others do."""
     applications = [Application.from_settings(settings_of(member, scenario)) for member in scenario.members]
     waits_ms = max((one.max_poll_interval_ms for one in applications if not one.commits_after_processing), default=0)
     deleted = [event.topic for event in scenario.timeline if isinstance(event, DeleteTopic)]
@@ -85,7 +85,7 @@ def remedy(records: int, takes_ms: float, allowed_ms: int) -> str:
 
 
 def session_ms(strategy: Strategy, scenario: Scenario) -> int:
-    """The longest, where members differ."""
+    """Return the longest session timeout, where members differ."""
     if strategy.protocol == "consumer":
         return int(scenario.broker.get("group.consumer.session.timeout.ms", CONSUMER_SESSION_MS))
     return max(

@@ -26,7 +26,7 @@ def shared(scenario: Scenario) -> Mapping[str, Any]:
 
 
 def who_differs(scenario: Scenario, names: Sequence[str]) -> Iterator[str]:
-    """One line for each value that is not the group's, in the order of `names`."""
+    """Return one line for each value that is not the group's, in the order of `names`."""
     usual = shared(scenario)
     for name in names:
         members: dict[Any, list[str]] = {}

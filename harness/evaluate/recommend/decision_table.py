@@ -40,7 +40,7 @@ class Cell:
 
     @property
     def is_clear(self) -> bool:
-        """The next best costs more in every part of the interval of paired differences."""
+        """Tell whether the next best costs more in every part of the interval of paired differences."""
         return bool(self.data["margin"]) and self.data["margin"][1] > 0
 
     @property

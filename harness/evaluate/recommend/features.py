@@ -26,7 +26,7 @@ class Features:
     partitions: float
     restarts: float
     """The part of all changes in which a process restarts with a goodbye. How many there are matters less to which
-    strategy is cheapest than of which kind: twice as many deploys cost everybody twice as much."""
+    strategy is cheapest than of which kind: twice as many deploys cost every strategy twice as much."""
     crashes: float
     """The part without a goodbye, for good or to come back."""
     scaled: float

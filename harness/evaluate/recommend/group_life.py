@@ -30,7 +30,7 @@ ASSUMED = (
 
 
 def life_of_group(group: Group, *, name: str = "group", strategy: str | None = None, path: str = "group") -> Scenario:
-    """`path`: where the group stands in its document."""
+    """Make the scenario; `path` is where the group stands in its document."""
     members = [member for member, one in group.members.items() if any(topic in group.topics for topic in one.topics)]
     if not members:
         raise ContractError(

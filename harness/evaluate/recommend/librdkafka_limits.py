@@ -23,7 +23,7 @@ LIMITS = {
 
 
 def for_librdkafka(settings: Mapping[str, str], *, classic: bool) -> tuple[dict[str, str], list[str]]:
-    """The nearest that it takes, and a line on each value that is another one then."""
+    """Return the nearest values that it takes, and a line on each value that differs then."""
     found, notes = {name: value for name, value in settings.items() if name not in JAVA_ONLY}, []
     for name, value in settings.items():
         low, high = LIMITS.get(name, (0, INT32_MAX))

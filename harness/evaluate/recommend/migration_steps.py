@@ -125,7 +125,7 @@ def change_protocol(before: Sequence[Strategy], after: Sequence[Strategy], scena
 
 
 def add_static(after: Strategy, *, restarts: bool) -> Iterator[Step]:
-    """`restarts`: there is a rolling restart before, which can bring the ids as well."""
+    """Add instance ids. `restarts`: there is a rolling restart before, which can bring the ids as well."""
     yield Step(
         f"{'In the same restart' if restarts else 'One rolling restart:'} give every member its own group.instance.id.",
         "It must survive the member's restart (a StatefulSet's pod name does, a Deployment's does not), and two "

@@ -62,7 +62,7 @@ def first_numbers(topics: dict[str, int]) -> dict[str, int]:
 
 
 def numbered(span: Span, numbers: dict[str, int]) -> tuple[int, int]:
-    """The first partition's number, and how many there are."""
+    """Return the first partition's number, and how many there are."""
     return numbers[span.topic] + span.first, len(span.partitions)
 
 
@@ -77,7 +77,7 @@ def shown_members(drawn: Timelines) -> list[str]:
 
 
 def told(drawn: Timelines) -> list[Any]:
-    """The timeline's own events always; of the rest as many as a person reads."""
+    """Return the timeline's own events always; of the rest as many as a person reads."""
     own = [one for one in drawn.happenings if one.kind == "event"][:MOST_EVENTS]
     rest = [one for one in drawn.happenings if one.kind != "event"][: MOST_EVENTS - len(own)]
     return sorted([*own, *rest], key=lambda one: one.at_ms)

@@ -74,7 +74,7 @@ def lab_version() -> str:
 
 
 def embedded(data: Mapping[str, Any]) -> str:
-    """JSON that cannot end the script element it stands in, whatever a topic is called."""
+    """Return JSON that cannot end the script element it stands in, whatever a topic is called."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 

@@ -59,18 +59,18 @@ def ranking_row(comparison: Comparison, one: Ranked, top: float, against: str) -
 
 
 def breakable(strategy: str) -> str:
-    """A narrow column may break a strategy's name where a reader would."""
+    """Let a narrow column break a strategy's name where a reader would."""
     return escape(strategy).replace("/", "/<wbr>").replace("+", "<wbr>+")
 
 
 def labelled(label: str, text: str, kind: str = "") -> str:
-    """The label is shown where a phone turns the row into a card."""
+    """Add a label, which is shown where a phone turns the row into a card."""
     return f'<td class="{kind}" data-label="{escape(label)}">{text}</td>'
 
 
 def short_figure(cost: str, value: float) -> str:
-    """The head of the column already says what is counted."""
-    return f"{number(value)} s" if COST_DESCRIPTIONS[cost].unit == "s" else number(value)
+    """Print a figure without its unit: the head of the column already says what is counted."""
+    return f"{number(value)} s" if WORDS[cost].unit == "s" else number(value)
 
 
 def with_interval(interval: Interval | None, *, signed: bool = False) -> str:

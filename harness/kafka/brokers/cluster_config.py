@@ -49,7 +49,7 @@ BOUNDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerConfig:
-    """A field is Kafka's setting with underscores for dots; what is None is left to Kafka or to the number of nodes."""
+    """Hold Kafka's settings with underscores for dots; what is None is left to Kafka or to the number of nodes."""
 
     group_initial_rebalance_delay_ms: int = 0
     """Kafka waits 3 s for more members before a new group's first rebalance; a test wants the first one at once."""

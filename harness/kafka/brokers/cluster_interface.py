@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class BrokerError(Exception):
-    """No cluster, or a fault that could not be injected; the message is one line, made to be shown with exit code 2."""
+    """Report that there is no cluster, or that a fault could not be injected, in one line, to show with exit code 2."""
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))

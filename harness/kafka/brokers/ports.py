@@ -1,6 +1,6 @@
 """Find ports on 127.0.0.1 that are free now and will still be free when a node comes back after a fault.
 
-The kernel hands out ports from its ephemeral range to every outgoing connection, so a port from there may be gone
+The kernel hands out ports from its ephemeral range to every outgoing connection. A port from there may be gone
 once its node has been down for a while. These are taken from below that range.
 """
 

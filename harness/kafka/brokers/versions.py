@@ -1,6 +1,6 @@
 """Name the Kafka version and image that the lab runs: no other place writes them.
 
-An argument wins over the environment, the environment over the pin. `jvm` asks for the version alone; `testcontainers`
+An argument wins over the environment, the environment over the pin. `jvm` asks for the version alone. `testcontainers`
 joins image and version into a tag, so that a local image (tools/local_image.py) only needs another name.
 """
 

@@ -63,7 +63,9 @@ def describe(
     apart_s: float = 1.0,
     settings: Mapping[str, str] | None = None,
 ) -> GroupDescription:
-    """`apart_s` lies between the two samples of offsets; with 0 one is taken, and no rates are known."""
+    """Describe a group. `apart_s` lies between the two samples of offsets; with 0 one is taken, and no rates are
+    known.
+    """
     reader = Reader(bootstrap, group, timeout_s, settings or {})
     found = reader.group()
     subscriptions = reader.subscriptions(found)
@@ -98,7 +100,7 @@ def describe(
 
 
 class Reader:
-    """One AdminClient, and the time that is left."""
+    """Hold one AdminClient, and the time that is left."""
 
     def __init__(self, bootstrap: str, group: str, timeout_s: float, settings: Mapping[str, str]) -> None:
         from confluent_kafka.admin import AdminClient
@@ -155,7 +157,7 @@ class Reader:
             told = self.ask(what, lambda: classic_subscriptions(self.admin, self.group_id, self.left_s))
         else:
             told = consumer_subscriptions(self.bootstrap, self.group_id, self.left_s) if self.is_plain else None
-        # Somebody may have come between the two questions.
+        # A member may have come between the two questions.
         return told if told is not None and all(one.member_id in told for one in found.members) else None
 
     def committed(self) -> dict[TopicPartition, int]:

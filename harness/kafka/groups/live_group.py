@@ -8,7 +8,7 @@ from typing import Any
 
 
 class GroupError(Exception):
-    """The group could not be read; the message is one line, made to be shown with exit code 2."""
+    """Report in one line that the group could not be read, to show with exit code 2."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(" ".join(message.split()))
@@ -23,7 +23,7 @@ class LiveMember:
     host: str
     instance_id: str | None
     topics: tuple[str, ...]
-    """What it subscribes to; where nobody says (GroupDescription.inferred), what it owns."""
+    """What it subscribes to; where no source says (GroupDescription.inferred), what it owns."""
     owned: Mapping[str, tuple[int, ...]]
     rack: str | None = None
 

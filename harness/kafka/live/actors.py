@@ -20,7 +20,7 @@ STOP_WITHIN_S = 35.0
 
 
 class Child:
-    """A Python process that is given one line, and tells in lines."""
+    """Run a Python process that is given one line, and tells in lines."""
 
     def __init__(self, module: str, on_line: Callable[[dict[str, Any]], None], on_end: Callable[[], None]) -> None:
         self.module, self.on_line, self.on_end = module, on_line, on_end

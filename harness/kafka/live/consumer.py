@@ -178,8 +178,9 @@ class Member:
             self.store([TopicPartition(*place, end) for place, (_, end) in done.items()])
 
     def compare(self, place: tuple[str, int], offset: int, sequence: int, expected: int) -> None:
-        """A producer that loses its broker may write records again, and offsets run ahead of numbers; never the other
-        way round, unless a record was lost."""
+        """Compare a record's number with its offset. A producer that loses its broker may write records again, so
+        offsets run ahead of numbers. The other way round, a record was lost.
+        """
         again, known = offset - sequence, self.again.get(place, 0)
         if (offset != expected or again < known) and place not in self.complained:
             self.complained.add(place)
@@ -228,7 +229,7 @@ def main() -> None:
     threading.Thread(target=member.listen, daemon=True).start()
     try:
         member.run()
-    except BrokenPipeError:  # whoever started it is gone, and would have been told
+    except BrokenPipeError:  # the parent that started it is gone, and would have been told
         os._exit(1)
 
 

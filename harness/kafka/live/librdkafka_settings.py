@@ -28,7 +28,7 @@ CLASSIC_ONLY = ("session.timeout.ms", "heartbeat.interval.ms")
 
 
 def check_live(scenario: Scenario, strategy: str) -> None:
-    """ContractError for what cannot be done with real consumers, before anything is started."""
+    """Raise ContractError for what cannot be done with real consumers, before anything is started."""
     steps = [event.strategy for event in scenario.timeline if isinstance(event, RollingRestart) and event.strategy]
     for text in (strategy, *steps):
         offered = {one.assignor == "cooperative-sticky" for one in parse_strategies(text)}
@@ -53,7 +53,7 @@ def nodes_for(scenario: Scenario) -> int:
 
 
 def broker_config(scenario: Scenario) -> BrokerConfig:
-    """The scenario's broker settings over Kafka's own defaults, not over those that suit a test."""
+    """Return the scenario's broker settings over Kafka's own defaults, not over those that suit a test."""
     defaults: dict[str, Any] = {
         "group.initial.rebalance.delay.ms": 3_000,
         "group.consumer.heartbeat.interval.ms": 5_000,

@@ -27,7 +27,7 @@ class Progress:
         self.wanted: Sequence[str] = ()
         self._readers: dict[Place, dict[str, int]] = {}
         self._left: dict[Place, int] = {}
-        """The furthest that anybody has left it at."""
+        """The furthest position at which a process has left it."""
 
     def feed(self, fact: Fact) -> None:
         match fact["fact"]:

@@ -47,7 +47,7 @@ def live(scenario: Scenario, strategy: str, cluster: Cluster, *, seed: int = 0) 
 
 
 async def live_run(scenario: Scenario, strategy: str, cluster: Cluster, *, seed: int = 0) -> LiveRun:
-    """Several can run at once on one cluster: each has topics and a group of its own."""
+    """Run a scenario live. Several can run at once on one cluster: each has topics and a group of its own."""
     began = time.monotonic()
     world = LiveWorld(scenario, strategy, cluster, f"lab-{uuid4().hex[:8]}-", seed)
     await world.run()

@@ -83,7 +83,7 @@ class LiveWorld:
     # The run
 
     async def run(self) -> None:
-        """The clock starts when the topics are there."""
+        """Run the scenario; the clock starts when the topics are there."""
         try:
             for spec in self.scenario.topics:
                 await self.make_topic(spec)
@@ -98,7 +98,7 @@ class LiveWorld:
                     "rates": self.rates(),
                 }
             )
-            self.trace.tell(self.kernel.now_ms, "wanted", topics=self.wanted)  # until somebody subscribes
+            self.trace.tell(self.kernel.now_ms, "wanted", topics=self.wanted)  # until a member subscribes
             schedule(self)
             await asyncio.sleep(self.scenario.duration_ms / 1_000)
             self.finish()
@@ -160,7 +160,7 @@ class LiveWorld:
         }
 
     def tell(self, fact: Fact) -> None:
-        """Facts come a little out of order, from many processes; they are put in order at the end."""
+        """Collect facts, which come a little out of order, from many processes; they are put in order at the end."""
         self.progress.feed(fact)
         if fact["fact"] == "process" and fact["is"] == "failed":
             self.failed(fact["member"])
@@ -189,7 +189,7 @@ class LiveWorld:
             self.tell({"t": self.kernel.now_ms, "fact": "wanted", "topics": wanted})
 
     def start_delay_ms(self) -> int:
-        """A real process takes its own time."""
+        """Return no delay: a real process takes its own time."""
         return 0
 
     def disturbed(self) -> None:

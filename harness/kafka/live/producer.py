@@ -61,7 +61,9 @@ class Writer:
         self.report()
 
     def wait_for_topics(self) -> None:
-        """A topic that was just created is not known to every broker: what is sent too soon is refused."""
+        """Wait for the topics. One that was just created is not known to every broker: what is sent too soon is
+        refused.
+        """
         deadline = time.monotonic() + WAIT_S
         for topic, rates in self.rates.items():
             while time.monotonic() < deadline:
@@ -130,7 +132,7 @@ def main() -> None:
     threading.Thread(target=writer.listen, daemon=True).start()
     try:
         writer.run()
-    except BrokenPipeError:  # whoever started it is gone, and would have been told
+    except BrokenPipeError:  # the parent that started it is gone, and would have been told
         os._exit(1)
 
 

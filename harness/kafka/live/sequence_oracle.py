@@ -26,7 +26,7 @@ class Verdict:
     """By the producer, which is not the group's fault."""
     gaps: tuple[str, ...]
     ahead: tuple[str, ...]
-    """Commits of what nobody had processed."""
+    """Commits of records that no process had processed."""
     old: tuple[str, ...]
     """Reading that began before what was known to be committed when the reader asked where to begin. Who is stopped in
     that moment finds the answer later, and reads from there until it hears that it is no longer a member."""
@@ -50,7 +50,7 @@ class Ledger:
     twice: int = 0
     written_again: int = 0
     commits: list[tuple[int, int, str]] = field(default_factory=list)
-    """When, up to where, and by whom."""
+    """When, up to where, and by which process."""
 
     def committed_by(self, at_ms: int) -> tuple[int, str]:
         return next(((offset, by) for t, offset, by in reversed(self.commits) if t <= at_ms), (0, ""))

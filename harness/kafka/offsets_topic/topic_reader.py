@@ -19,7 +19,7 @@ READER = "rebalance-lab-reader"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A record, and when and where it was written."""
+    """Hold a record, and when and where it was written."""
 
     record: GroupRecord
     timestamp_ms: int

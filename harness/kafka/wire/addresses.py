@@ -16,7 +16,7 @@ Address: TypeAlias = tuple[str, int]
 
 
 class WireError(Exception):
-    """The peer is not allowed, not there, does not answer, or speaks something else; the message is one line."""
+    """Report in one line that the peer is not allowed, not there, does not answer, or speaks another protocol."""
 
 
 def parse_bootstrap(text: str) -> list[Address]:

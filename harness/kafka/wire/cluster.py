@@ -66,7 +66,7 @@ class Cluster:
         return cluster
 
     async def node(self, address: Address) -> Connection:
-        """The shared connection to that node, opened (again) if need be. Parked requests go elsewhere."""
+        """Return the shared connection to that node, opened (again) if need be. Parked requests go elsewhere."""
         connection = self.connections.get(address)
         if connection is None or not connection.open:
             connection = self.connections[address] = await connect(address, self.client_id, min(self.timeout_s, 5.0))
@@ -88,7 +88,7 @@ class Cluster:
         self.served = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
 
     def version(self, key: int, low: int, high: int) -> int:
-        """The newest that both know."""
+        """Return the newest version that both know."""
         first, last = self.served.get(key, (0, -1))
         if max(first, low) > min(last, high):
             raise WireError(f"{self.bootstrap[0][0]}:{self.bootstrap[0][1]} does not serve API {key} in {low}-{high}")
@@ -118,14 +118,14 @@ class Cluster:
         return self.metadata
 
     async def find_coordinator(self, group: str) -> tuple[ErrorCode, Address]:
-        """One question to one node, as a member asks it."""
+        """Ask one node one question, as a member asks it."""
         asked = self.request(FIND_COORDINATOR, key_type=0, coordinator_keys=(group,))
         answer = await (await self.any_node()).call(asked, self.timeout_s)
         found = answer.coordinators[0]
         return found.error_code, (found.host, int(found.port))
 
     async def coordinator_of(self, group: str) -> Address:
-        """Asked until there is one: a new cluster creates __consumer_offsets when it is first asked."""
+        """Ask until there is a coordinator: a new cluster creates __consumer_offsets when it is first asked."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.timeout_s
         while True:

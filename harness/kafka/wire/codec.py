@@ -70,7 +70,7 @@ class TopicIds:
         return self.by_name[name]
 
     def name_of(self, topic_id: uuid.UUID | None) -> str:
-        """The text of an id that was never seen: no topic is called so."""
+        """Return the name; for an id that was never seen it is the id's text, which no topic has as its name."""
         return self.by_id.get(topic_id, str(topic_id)) if topic_id is not None else ""
 
 
@@ -79,7 +79,9 @@ def to_wire(message: Request | Response, version: int, topics: TopicIds) -> Any:
 
 
 def from_wire(kind: type[M], entity: Entity, topics: TopicIds, header: Mapping[str, Any] | None = None) -> M:
-    """`header`: what stands in the request's header (message_json.HEADER); the version is the entity's own."""
+    """Decode an entity. `header`: what stands in the request's header (message_json.HEADER); the version is the
+    entity's own.
+    """
     version = int(entity.__version__)
     values = _Reader(version, topics).fields(kind, entity)
     if issubclass(kind, Request):

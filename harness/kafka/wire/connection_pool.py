@@ -23,7 +23,7 @@ class Pool:
         self.usual_s = 0.0
         """How long answers take at present: the slowest of late, fading."""
         self.took: deque[tuple[float, float]] = deque(maxlen=20_000)
-        """When an answer came, and how long it had taken; of whoever uses this pool."""
+        """When an answer came, and how long it had taken; for all users of this pool."""
         self.idle: list[Connection] = []
         self.all: list[Connection] = []
 

@@ -1,6 +1,6 @@
 """Define the timeline's shape: an event is one line such as `{at: 1m, crash: consumer-3}`, and its kind is the key.
 
-The keys are the KINDs of model.py's event classes; a test holds the two lists together.
+The keys are the KINDs of ../model.py's event classes; a test holds the two lists together.
 """
 
 from __future__ import annotations

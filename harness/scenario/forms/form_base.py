@@ -1,6 +1,6 @@
 """Provide what all forms of a scenario file share: units as fields, strictness, and a short way to write a form.
 
-A form is only the file's shape: it says what may stand where. reader.py reads what a form means, and checks.py checks
+A form is only the file's shape: it says what may stand where. ../reader.py reads what a form means, ../checks.py checks
 whether the whole makes sense.
 """
 

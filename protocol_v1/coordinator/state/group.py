@@ -1,9 +1,9 @@
 """Hold a classic group: its members, generation, leader and protocol, and the counters that keep every message cheap.
 
 Given      calls from the rules in ../rebalance.py, ../join.py, ../sync.py and the files beside them; it decides nothing
-Invariant  awaiting_join is the number of parked joins; supported counts each name over all members; static maps every
-           instance id to its one holder; a leader is set exactly while there are members
-Cost       what a heartbeat, a join, a sync or a leave touches is constant, or logarithmic for the member order; only
+Invariant  `awaiting_join` is the number of parked joins. `supported` counts each name over all members. `static` maps
+           every instance id to its one holder. A leader is set exactly while there are members
+Cost       what a heartbeat, a join, a sync or a leave touches is constant, or logarithmic for the member order. Only
            the end of a phase looks at every member, as only then every member is answered. A takeover in Stable
            does so too: its record lists them all
 Reference  ClassicGroup and ClassicGroupMember in Apache Kafka
@@ -42,7 +42,7 @@ class ClassicMember:
 
 
 def rebalance_timeout_of(request: JoinGroupRequest) -> int:
-    """Version 0 has no rebalance timeout: the session timeout serves for both."""
+    """Return the rebalance timeout. Version 0 has none: the session timeout serves for both."""
     return request.session_timeout_ms if request.version == 0 else request.rebalance_timeout_ms
 
 
@@ -96,7 +96,9 @@ class ClassicGroup:
         return max(0, max((member.rebalance_timeout_ms for member in self.members.values()), default=0))
 
     def supports(self, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
-        """A rejoining member still counts with its old list, so a lone member cannot swap to a disjoint one."""
+        """Tell whether the group supports the protocols. A rejoining member still counts with its old list, so a lone
+        member cannot swap to a disjoint one.
+        """
         if self.state is State.EMPTY:
             return bool(protocol_type and protocols)
         size = len(self.members)
@@ -118,7 +120,7 @@ class ClassicGroup:
         return max(in_hash_order(votes), key=votes.__getitem__)
 
     def check_member(self, member_id: str, group_instance_id: str | None) -> Error:
-        """Fencing comes first, and only a request that names an instance id can be fenced."""
+        """Check the member. Fencing comes first, and only a request that names an instance id can be fenced."""
         if group_instance_id is not None:
             holder = self.static.get(group_instance_id)
             if holder is None:
@@ -184,7 +186,7 @@ class ClassicGroup:
     def replace(self, old: ClassicMember, new_id: str) -> ClassicMember:
         """Give the instance id, the leadership and all that was stored to a new member id (KIP-345).
 
-        pending_sync keeps the old id, as Kafka does: its timer may later start a needless rebalance.
+        The old id stays in pending_sync, as in Kafka: its timer may later start a needless rebalance.
         """
         del self.members[old.member_id]
         self.order.remove(old.member_id)
@@ -231,7 +233,7 @@ class ClassicGroup:
         return self.protocol_type == PROTOCOL_TYPE if topics is None else topic in topics
 
     def subscribed_topics(self) -> frozenset[str] | None:
-        """None where they are not known: another protocol type, or bytes that do not parse."""
+        """Return the topics, or None where they are not known: another protocol type, or bytes that do not parse."""
         if self.subscriptions is None:
             return None
         if self.read_topics is None or self.read_topics[0] is not self.subscriptions:

@@ -3,8 +3,8 @@
 Written    a group's birth by JoinGroup, the leader's assignment, a static takeover in Stable, the last member's end;
            and every committed offset. Not written: joins, leaves, handed-out ids, generations without an assignment
 Pending    offsets of a transaction count from its end on, and only if nothing later has been committed meanwhile
-Invariant  replay(records) depends on the last record of each key alone, so a compacted log gives the same groups;
-           except for transactions, which a log keeps until they end
+Invariant  replay(records) depends on the last record of each key alone, so a compacted log gives the same groups.
+           Transactions are the exception: a log keeps them until they end
 Reference  GroupMetadataValue, OffsetCommitValue; GroupMetadataManager.replay in Apache Kafka
 Start at   replay
 """
@@ -80,7 +80,7 @@ class PendingOffset:
 
 @fast_dataclass(kw_only=True)
 class TransactionMarker:
-    """The control record that ends a producer's transaction."""
+    """Mark the end of a producer's transaction, as a control record does."""
 
     producer_id: int
     committed: bool
@@ -187,7 +187,7 @@ def forget_pending(image: Image, *key: Any) -> None:
 
 
 def _loaded_group(record: GroupMetadata) -> ClassicGroup:
-    """Stable if it has members: whatever rebalance was under way has vanished with the coordinator."""
+    """Load a group, Stable if it has members: a rebalance under way has vanished with the coordinator."""
     group = ClassicGroup(
         group_id=record.group,
         state=next_state(None, Event.LOADED_WITH_MEMBERS if record.members else Event.LOADED_WITHOUT_MEMBERS),
@@ -216,7 +216,7 @@ def _loaded_group(record: GroupMetadata) -> ClassicGroup:
 
 
 def group_metadata(group: ClassicGroup, assignments: Mapping[str, bytes]) -> GroupMetadata:
-    """The group as it is now, with the assignments that are about to become effective."""
+    """Record the group as it is now, with the assignments that are about to become effective."""
     return GroupMetadata(
         group=group.group_id,
         protocol_type=group.protocol_type or "",

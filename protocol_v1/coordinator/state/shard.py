@@ -88,7 +88,7 @@ class Turn:
         self.effects.append(Append(append_id, records))
 
     def when_durable(self, done: Done) -> None:
-        """Kafka holds back the result of a write until all that was written before it is durable."""
+        """Hold back the result of a write, as Kafka does, until all that was written before it is durable."""
         if not self.shard.pending:
             done(self, NONE)
         else:
@@ -101,7 +101,7 @@ class Turn:
     def move(
         self, group: ClassicGroup, event: Event, *, member_id: str | None = None, client_reason: str | None = None
     ) -> None:
-        """The one place where a group changes its state."""
+        """Change a group's state; no other code does."""
         group.previous_state, group.state = group.state, next_state(group.state, event)
         group.state_since_ms = self.now_ms
         self.tell(group, event, member_id, client_reason)
@@ -123,7 +123,7 @@ class Turn:
         return group
 
     def settle_birth(self, group: ClassicGroup, error: Error) -> None:
-        """The first record of a group that came into being with a request is durable, or it is not."""
+        """Note whether a group's first record, which came with a request, is durable."""
         if error in (NONE, Error.REQUEST_TIMED_OUT):
             # What timed out may become durable yet, and later records may already lie behind it: the group stays.
             group.durable = True

@@ -15,7 +15,7 @@ from rebalance_lab.protocol_v1.common.errors import InvariantBroken
 
 
 class State(Enum):
-    """The value is Kafka's display name."""
+    """Name a group's state; the value is Kafka's display name."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"

@@ -42,7 +42,7 @@ from rebalance_lab.protocol_v2.coordinator.state.values import ConsumerMember, C
 class Step:
     turn: Turn
     group: ConsumerGroup
-    """As it is; for a group that this request creates, one that nobody else can see yet."""
+    """As it is; for a group that this request creates, one that no other request can see yet."""
     member: ConsumerMember
     metadata: MemberMetadata
     owned: Collection[TopicPartition] | None
@@ -131,7 +131,9 @@ class Step:
         return after
 
     def watch_revocation(self, current: CurrentAssignment) -> None:
-        """Every new order to revoke starts the clock anew; a heartbeat without progress does not."""
+        """Watch the revocation's deadline. Every new order to revoke starts the clock anew; a heartbeat without
+        progress does not.
+        """
         key = (self.group.group_id, self.member.member_id)
         if current.state is MemberState.UNREVOKED_PARTITIONS:
             self.turn.shard.revoking_since[key] = current.member_epoch

@@ -29,7 +29,7 @@ class Circumstances:
     target: Target
     partition_epochs: Mapping[TopicPartition, int]
     is_subscribed: Callable[[str], bool]
-    """Whether the member wants this topic id now; of a topic that does not exist, nobody does."""
+    """Whether the member wants this topic id now; no member wants a topic that does not exist."""
     wants_anything: Callable[[], bool]
     """Whether it wants any topic that exists."""
     owned: Collection[TopicPartition] | None
@@ -68,7 +68,9 @@ def situation(current: CurrentAssignment, at: Circumstances) -> Situation:
 
 
 def still_owns(partitions: Collection[TopicPartition], owned: Collection[TopicPartition] | None) -> bool:
-    """Silence means: everything. Revocation has to be said."""
+    """Tell whether the member still owns any of them. A request that says nothing means that it owns all. Revocation
+    has to be said.
+    """
     return owned is None or any(partition in partitions for partition in owned)
 
 
@@ -102,7 +104,7 @@ def towards_target(current: CurrentAssignment, at: Circumstances) -> CurrentAssi
 
 
 def stripped(current: CurrentAssignment, at: Circumstances) -> CurrentAssignment:
-    """The subscription changed, but there is no new target yet: what is no longer wanted goes at once."""
+    """Give up at once what a changed subscription no longer wants, while there is no new target yet."""
     drop = {partition: epoch for partition, epoch in current.assigned.items() if not at.is_subscribed(partition[0])}
     wants_nothing = not current.revoking and not at.wants_anything()
     if not drop and not wants_nothing:
@@ -117,7 +119,7 @@ def stripped(current: CurrentAssignment, at: Circumstances) -> CurrentAssignment
 def moved(
     current: CurrentAssignment, epoch: int, state: MemberState, assigned: Held, revoking: Held
 ) -> CurrentAssignment:
-    """The previous epoch follows even where the epoch stays, so only one lost answer is forgiven."""
+    """Move the member. The previous epoch follows even where the epoch stays, so only one lost answer is forgiven."""
     return CurrentAssignment(
         member_epoch=epoch,
         previous_member_epoch=current.member_epoch,

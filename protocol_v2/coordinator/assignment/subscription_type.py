@@ -43,7 +43,9 @@ class Subscriptions:
 
 
 def assigned(assignor: Any, group: Group, *, homogeneous: bool, moves: list[Move] | None = None) -> Any:
-    """A custom assignor decides for itself. `moves` is told what the heterogeneous builder does."""
+    """Return the assignor's answer; a custom assignor decides for itself. `moves` is told what the heterogeneous
+    builder does.
+    """
     if type(assignor) is UniformAssignor and group.members:
         if homogeneous:
             return assign_homogeneous(group, group.hash_order)

@@ -112,7 +112,7 @@ def on_regex_timer(turn: Turn, group_id: str) -> None:
     changed = False
     for regex, resolved in resolution.resolved.items():
         if not group.regexes[regex]:
-            continue  # nobody wants it any more
+            continue  # no member wants it any more
         before = group.resolved.get(regex)
         old_topics = before.topics if before else ()
         if old_topics != resolved.topics:
@@ -134,7 +134,9 @@ def bumped(turn: Turn, group: ConsumerGroup, metadata_hash: MetadataHash) -> Con
 
 
 def has_expired(group: ConsumerGroup, now_ms: int) -> bool:
-    """An epoch below the deadline's own means that the write which set the deadline was taken back."""
+    """Tell whether the deadline has expired. If the group epoch is below its own, the write that set it was taken
+    back.
+    """
     return now_ms >= group.deadline.at_ms or group.group_epoch < group.deadline.group_epoch
 
 
@@ -149,7 +151,7 @@ def refreshed(turn: Turn, group: ConsumerGroup, changed: Subscriptions, bump: bo
 
 
 def subscriptions_with(group: ConsumerGroup, before: MemberMetadata, after: MemberMetadata) -> Subscriptions:
-    """The group's, once one member has changed from `before` to `after`."""
+    """Return the group's subscriptions once one member has changed from `before` to `after`."""
     names, regex_topics = Counter(group.names), Counter(group.regex_topics)
     tally(names, before.subscribed_topic_names, -1)
     tally(names, after.subscribed_topic_names, +1)

@@ -41,7 +41,7 @@ from rebalance_lab.protocol_v2.coordinator.state.values import ConsumerMember, M
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joining:
-    """The member whose request is served: as it was, as it will be, and whom it replaces."""
+    """Hold the member whose request is served: before, after, and the member that it replaces."""
 
     before: MemberMetadata
     after: ConsumerMember
@@ -139,7 +139,7 @@ def described_members(
 
 
 def subscribed(group: ConsumerGroup, metadata: MemberMetadata, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names and matches; where a member has both, the larger set goes first, as in Kafka's UnionSet."""
+    """Return names and matches; where a member has both, the larger set goes first, as in Kafka's UnionSet."""
     matched = group.matched_topics(metadata)
     if not names or not matched:
         return names or matched
@@ -150,7 +150,9 @@ def subscribed(group: ConsumerGroup, metadata: MemberMetadata, names: tuple[str,
 def previous_share(
     group: ConsumerGroup, view: AssignorView, image: MetadataImage, member_id: str
 ) -> Mapping[str, Sequence[int]]:
-    """The member's target, as a share of the last answer where it can be: then the assignor need not look into it."""
+    """Return the member's target, where possible as a share of the last answer: then the assignor need not look into
+    it.
+    """
     target = group.targets.get(member_id)
     if target is None:
         return EMPTY
@@ -198,7 +200,7 @@ def first_of_the_most(wanted: Mapping[str, int], order: Iterable[str]) -> str | 
 
 
 def checked(answer: Any, described: Group) -> Assignment:
-    """A custom assignor's answer may be any mapping, and wrong: each partition once, to members that exist."""
+    """Check a custom assignor's answer, which may be any mapping: each partition once, to members that exist."""
     if type(answer) is Assignment and not answer.beyond and answer.layout is described.layout:
         return answer
     layout = described.layout

@@ -68,7 +68,7 @@ class ConsumerProtocolCodec(Protocol):
 
 
 class ClassicGroups(Protocol):
-    """The coordinator of classic groups, and the few more things that a conversion asks of it."""
+    """Declare the coordinator of classic groups, and the few more things that a conversion asks of it."""
 
     def handle(self, request: Request, now_ms: int) -> list[Effect]: ...
     def on_timer(self, key: TimerKey, now_ms: int) -> list[Effect]: ...
@@ -78,7 +78,7 @@ class ClassicGroups(Protocol):
     def unload(self, now_ms: int) -> list[Effect]: ...
 
     def phase(self, group_id: str) -> str | None:
-        """The group's state by Kafka's name, or None if there is no such group."""
+        """Return the group's state by Kafka's name, or None if there is no such group."""
 
     def image_of(self, group_id: str) -> ClassicGroupImage: ...
 
@@ -86,7 +86,7 @@ class ClassicGroups(Protocol):
         """Answer every JoinGroup and SyncGroup that waits."""
 
     def tombstone(self, group_id: str) -> Any:
-        """The record that ends the group."""
+        """Return the record that ends the group."""
 
     def forget(self, group_id: str, now_ms: int) -> tuple[list[Effect], TakeBack]:
         """Drop a group that now belongs to the other coordinator, and its timers. Committed offsets stay.
@@ -114,7 +114,7 @@ class NoCodec:
 
 
 class NoClassicGroups:
-    """No classic group exists, and none can be made."""
+    """Stand for a coordinator without classic groups: none exists, and none can be made."""
 
     def handle(self, request: Request, now_ms: int) -> list[Effect]:
         return [Reply(request=request, response=no_such_group(request))]

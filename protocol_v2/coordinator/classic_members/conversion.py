@@ -2,7 +2,7 @@
 
 Upgrade    a KIP-848 consumer joins a classic group: the classic members become members of a consumer group, with the
            classic generation as their epoch
-Downgrade  the last member that speaks the consumer protocol leaves: the group becomes classic again, with the group
+Downgrade  the last member that speaks the consumer protocol leaves. The group becomes classic again, with the group
            epoch as its generation and the targets as assignments
 Policy     group.consumer.migration.policy allows either, both or none; groups without members convert in any case
 Reference  convertToConsumerGroup, convertToClassicGroup, validateOnlineUpgrade in Apache Kafka
@@ -52,7 +52,9 @@ PROTOCOL_TYPE = "consumer"
 
 @dataclass(slots=True)
 class Opened:
-    """The group that a heartbeat is about: one that is there, or one that will be if the heartbeat is accepted."""
+    """Hold the group that a heartbeat is about: an existing one, or one that will exist if the heartbeat is
+    accepted.
+    """
 
     group: ConsumerGroup
     before: list[Any]
@@ -84,7 +86,7 @@ def nothing(turn: Turn) -> None:
 
 
 def remembering(erased: ConsumerGroup) -> Callable[[Turn], None]:
-    """An empty group that had been forgotten, until its successor could not be stored."""
+    """Return a function that restores an empty, forgotten group if its successor cannot be stored."""
 
     def undo(turn: Turn) -> None:
         turn.shard.groups[erased.group_id] = erased
@@ -232,7 +234,9 @@ def downgrade(
     before: Sequence[GroupRecord] = (),
     rebalance: bool = True,
 ) -> None:
-    """`joining` takes the place of the static member `replaced`; `before` are the records that say so."""
+    """Convert the group to a classic one. `joining` takes the place of the static member `replaced`; `before` are the
+    records that say so.
+    """
     group_id = group.group_id
     gone = {member.member_id for member in leaving}
     stays = [group.members[member_id] for member_id in group.order if member_id not in gone and member_id != replaced]
@@ -248,7 +252,7 @@ def downgrade(
 
 
 def with_id(record: GroupRecord, replaced: str | None, joining: ConsumerMember | None) -> GroupRecord:
-    """The replaced member's end is already written, and its successor's is to be written instead."""
+    """Write the successor's end instead of the replaced member's, which is already written."""
     if joining is None or getattr(record, "member_id", None) != replaced:
         return record
     kind: Any = type(record)

@@ -79,7 +79,7 @@ def join_group(turn: Turn, group: ConsumerGroup, request: v1.JoinGroupRequest) -
 
 
 def join_and_downgrade(step: Step, request: v1.JoinGroupRequest) -> None:
-    """A static classic member takes the place of the last member that spoke the consumer protocol."""
+    """Let a static classic member take the place of the last member that spoke the consumer protocol."""
     turn, group = step.turn, step.group
     rebalance = group.assignment_epoch < step.group_epoch
     current = step.member.current if rebalance else step.reconcile(step.kept_target())
@@ -113,7 +113,7 @@ def join_response(step: Step, current: CurrentAssignment, error: Error) -> v1.Jo
 
 
 def classic_step(turn: Turn, group: ConsumerGroup, request: v1.JoinGroupRequest) -> Step:
-    """A refusal's message is the member id to answer with."""
+    """Check the request and make its Step. A refusal's message is the member id to answer with."""
     if turn.config.group_consumer_migration_policy is MigrationPolicy.DISABLED:
         raise Refused(Error.INCONSISTENT_GROUP_PROTOCOL)
     is_stranger = not request.member_id
@@ -196,7 +196,7 @@ def classic_metadata(
 
 
 def owned_by_name(turn: Turn, current: CurrentAssignment, owned: Mapping[str, Sequence[int]]) -> list[TopicPartition]:
-    """Kafka reads the names against the topics that exist; what is gone cannot be owned any more."""
+    """Read owned names against the topics that exist, as Kafka does; what is gone cannot be owned any more."""
     topics = turn.shard.image.topics
     return [
         (topics[name].topic_id, partition)

@@ -1,9 +1,9 @@
 """Hold a consumer group: what the log says about it, and the indices that keep every message cheap.
 
 Given      values from records.apply, the one place where a group changes; it decides nothing by itself
-Invariant  partition_epochs is {p: epoch of m} for every p that a member m holds or is giving up; no other member holds
-           p. stable_at, names, regexes, assignors and the classic counters count over members. static maps each
-           instance id to its one holder
+Invariant  `partition_epochs` is {p: epoch of m} for every p that a member m holds or is giving up. No other member
+           holds p. `stable_at`, `names`, `regexes`, `assignors` and the classic counters count over members. `static`
+           maps each instance id to its one holder
 Cost       what a heartbeat touches is the size of its member's share, whatever the size of the group. A heartbeat that
            changes membership or a subscription also sums over the counts of the group's topics
 Reference  ConsumerGroup and ModernGroup in Apache Kafka
@@ -47,7 +47,7 @@ class RefreshDeadline:
 
 @dataclass(slots=True)
 class AssignorView:
-    """The topics of the last assignor call with their layout, kept so that the next call can reuse its shares."""
+    """Hold the topics of the last assignor call with their layout, kept so that the next call can reuse its shares."""
 
     group: Group
     topic_ids: tuple[str, ...]
@@ -107,7 +107,9 @@ class ConsumerGroup:
         return Subscriptions(self.names, self.regexes, self.regex_topics)
 
     def interned(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Sorted, each once, and one tuple for all who subscribe alike: an assignor sees at a glance that they do."""
+        """Return names sorted, each once, in one tuple for all members that subscribe alike: an assignor sees at once
+        that they do.
+        """
         ordered = tuple(sorted(set(names)))
         return self.name_sets.setdefault(ordered, (ordered, frozenset(ordered)))[0]
 
@@ -116,7 +118,7 @@ class ConsumerGroup:
         return self.name_sets.setdefault(names, (names, frozenset(names)))[1]
 
     def matched_topics(self, metadata: MemberMetadata) -> tuple[str, ...]:
-        """An expression that is not resolved yet matches nothing."""
+        """Return the topics that an expression matches; one that is not resolved yet matches nothing."""
         resolved = self.resolved.get(metadata.subscribed_topic_regex)
         return resolved.topics if resolved is not None else ()
 

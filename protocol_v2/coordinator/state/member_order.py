@@ -1,6 +1,6 @@
 """Order the members of a group as a broker walks them: as Kafka's TimelineHashMap does, key by key.
 
-Order     slots ascending, inside a slot the last one first. A slot is the top bits of the hash times a constant; the
+Order     slots ascending, inside a slot the last one first. A slot is the top bits of the hash times a constant. The
           table doubles when it would hold more than one and a third keys per slot, walking old slots first to last. A
           put of a key that is there already keeps its place, but can make the table double
 Matters   the uniform assignor puts members into a HashMap in this order, and ties inside a bucket follow it

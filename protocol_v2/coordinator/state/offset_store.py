@@ -59,7 +59,7 @@ class OffsetStore:
         ]
 
     def store(self, group_id: str, commits: Iterable[Any]) -> None:
-        """Commits of one group, once they are durable."""
+        """Store commits of one group, once they are durable."""
         offsets = self.all().setdefault(group_id, {})
         for commit in commits:
             offsets[commit.topic, commit.partition] = commit

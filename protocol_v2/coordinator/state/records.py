@@ -192,7 +192,7 @@ def stored(groups: Groups, record: GroupRecord) -> GroupRecord:
 
 
 def ending(group: ConsumerGroup) -> list[GroupRecord]:
-    """The tombstones of a group and all that is in it, in the order in which nothing is orphaned."""
+    """Return the tombstones of a group and all that is in it, in the order in which nothing is orphaned."""
     group_id = group.group_id
     members = list(group.order)
     return [

@@ -196,7 +196,7 @@ class Turn:
         return tuple(group.order) if group is not None else ()
 
     def when_durable(self, done: Done) -> None:
-        """Kafka holds back the result of a write until all that was written before it is durable."""
+        """Hold back the result of a write, as Kafka does, until all that was written before it is durable."""
         if not self.shard.pending:
             done(self, Error.NONE)
         else:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 
 class GroupState(Enum):
-    """The value is Kafka's display name."""
+    """Name a group's state; the value is Kafka's display name."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
@@ -28,7 +28,9 @@ EMPTY, ASSIGNING, RECONCILING, STABLE, DEAD = GroupState
 
 
 def group_state(*, members: int, reconciled: int, group_epoch: int, assignment_epoch: int) -> GroupState:
-    """`reconciled`: members that are stable at the assignment epoch. A static member that stepped out is not."""
+    """Return the group's state; `reconciled` counts members that are stable at the assignment epoch. A static member
+    that stepped out is not.
+    """
     if not members:
         return EMPTY
     if group_epoch > assignment_epoch:
@@ -86,7 +88,7 @@ MOVES: dict[tuple[GroupState | None, Event], tuple[GroupState, ...]] = {
 
 
 class MemberState(IntEnum):
-    """The value is what Kafka's records hold."""
+    """Name a member's state; the value is what Kafka's records hold."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1

@@ -139,6 +139,6 @@ class ResolvedRegex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """A resolution of regular expressions that is under way: the group does not know its result yet."""
+    """Hold a resolution of regular expressions that is under way: the group does not know its result yet."""
 
     resolved: Mapping[str, ResolvedRegex]

@@ -73,7 +73,7 @@ def start_jvm(class_path: list[str]) -> Any:
 
 
 def cluster_of(jpype: Any, group: Group) -> Any:
-    """Every rack is a broker; a partition's replicas are the brokers of its racks."""
+    """Build a cluster in which every rack is a broker; a partition's replicas are the brokers of its racks."""
     node_class = jpype.JClass(f"{PACKAGE}.common.Node")
     info_class = jpype.JClass(f"{PACKAGE}.common.PartitionInfo")
     racks = sorted({rack for topic in group.topics.values() for racks in topic.racks or () for rack in racks})

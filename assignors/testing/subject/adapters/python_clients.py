@@ -67,7 +67,7 @@ class KafkaPythonAssignor(_ClientAssignor):
         return {member_id: shares_of(theirs) for member_id, theirs in answer.items()}
 
     def _member(self, member_id: str, member: Member) -> Any:
-        """Every member is an instance of its own that has been told its last assignment, and speaks for itself."""
+        """Make a member's own instance, which has been told its last assignment and speaks for itself."""
         from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
         speaker: Any = load_custom(self.text, "assignor")

@@ -60,7 +60,7 @@ def cache_home() -> Path:
 
 @contextmanager
 def _one_at_a_time(shelf: Path) -> Iterator[None]:
-    """The kernel drops this lock when its holder dies, so a killed download never blocks the next one."""
+    """Hold a lock that the kernel drops when its holder dies, so a killed download never blocks the next one."""
     try:
         shelf.mkdir(parents=True, exist_ok=True)
         lock = (shelf / "fetch.lock").open("w")
@@ -93,7 +93,7 @@ def _fetch(version: str, folder: Path) -> None:
 
 
 def _why_maven_failed(version: str, output: str) -> str:
-    """Maven says it in some twenty lines; the user needs one."""
+    """Put in one line what Maven says in some twenty."""
     if re.search(rf"ould not find artifact org\.apache\.kafka:kafka_2\.13:(jar|pom):{re.escape(version)}\s", output):
         return f"unknown Kafka version {version}: Maven knows no org.apache.kafka:kafka_2.13:{version}"
     errors = [line.removeprefix("[ERROR]").strip() for line in output.splitlines() if line.startswith("[ERROR]")]

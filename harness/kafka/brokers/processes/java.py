@@ -15,7 +15,7 @@ OLDEST_JAVA = 17
 
 
 def find_java() -> str:
-    """The `java` to run, as Kafka's own scripts choose it: JAVA_HOME first, then the PATH."""
+    """Return the `java` to run, as Kafka's own scripts choose it: JAVA_HOME first, then the PATH."""
     java = _candidate()
     if java is None:
         raise BrokerError(f"no java on the PATH: install Java {OLDEST_JAVA} or later (Debian: openjdk-17-jre-headless)")

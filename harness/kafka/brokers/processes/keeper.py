@@ -1,7 +1,7 @@
 """Run one command for an owner, and take it down when the owner is gone, however it went.
 
 Run as a script: `python keeper.py FOLDER LOG COMMAND...`; the command's output goes to LOG, and the first line on
-standard output is its process id. Standard input is a pipe that only the owner holds: when that ends (closed in good
+standard output is its process id. Standard input is a pipe that only the owner holds. When that ends (closed in good
 order, or by the kernel after a kill -9), the command is killed and FOLDER is removed. Linux's parent-death signal
 would do half of this, but it also fires when the *thread* that started the command ends, and it removes no folder.
 
@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def remove(folder: str) -> None:
-    """Again until it is gone: other nodes, or grandchildren of the command, may be writing to it as they die."""
+    """Remove again until it is gone: other nodes, or grandchildren of the command, may be writing to it as they die."""
     for _ in range(50):
         shutil.rmtree(folder, ignore_errors=True)
         if not os.path.exists(folder):

@@ -2,7 +2,7 @@
 
 Given      dockerd (Debian: docker.io), unshare and root
 Returns    an engine under a short temp folder, reached by DOCKER_HOST, with no bridge, iptables rule or forwarding
-Invariant  dockerd is the first process of its own process namespace and mounts in its own mount namespace: when it
+Invariant  dockerd is the first process of its own process namespace and mounts in its own mount namespace. When it
            ends, or its owner is killed (owned_process.py), the kernel takes every container and mount with it
 Start at   local_engine; as a module (`python -m ...local_engine -- COMMAND`) it runs COMMAND with such an engine
 
@@ -47,7 +47,7 @@ def missing() -> str | None:
 
 @contextmanager
 def local_engine() -> Iterator[str]:
-    """The engine that answers already, or one of our own for as long as this lasts; yields its DOCKER_HOST.
+    """Use the engine that answers already, or one of our own for as long as this lasts; yield its DOCKER_HOST.
 
     The environment is changed, so that everything in this process and its children finds the engine.
     """
@@ -89,7 +89,7 @@ def _command(folder: Path, host: str) -> list[str]:
 
 
 def _path() -> str:
-    """A plain user's PATH often lacks the folder where dockerd and its proxy are."""
+    """Add to a plain user's PATH, which often lacks the folder where dockerd and its proxy are."""
     return os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 
 
@@ -111,7 +111,7 @@ def _wait_until_it_answers(process: KeptProcess) -> None:
 
 
 def _remove_networks() -> None:
-    """A network's bridge is the one thing that lives in the host's namespace: it must go while the engine runs."""
+    """Remove networks while the engine runs: a network's bridge is the one thing that lives in the host's namespace."""
     client = containers.connect()
     for container in client.containers.list(all=True, ignore_removed=True):
         container.remove(force=True, v=True)

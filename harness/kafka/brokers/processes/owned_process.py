@@ -2,8 +2,8 @@
 
 Given      a command and a run folder
 Returns    a KeptProcess to signal and to wait for
-Invariant  when the owner ends, even by kill -9, its processes are killed and its run folder goes (see keeper.py);
-           should the keepers have been killed with it, the next run sweeps the folder away
+Invariant  when the owner ends, even by kill -9, its processes are killed and its run folder goes (see keeper.py).
+           Should the keepers have been killed with it, the next run sweeps the folder away
 Start at   RunFolder, KeptProcess
 """
 
@@ -56,7 +56,7 @@ class RunFolder:
 def sweep() -> None:
     """Remove the run folders of owners that are gone."""
     for lock in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{LOCK}"):
-        # Somebody else's folder, or one that vanishes while we look, is none of our business.
+        # Leave alone a folder of another owner, or one that vanishes meanwhile.
         with suppress(OSError), lock.open("w") as held:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(lock.parent, ignore_errors=True)
@@ -75,7 +75,7 @@ class KeptProcess:
         )
         try:
             self.pid = self._read_pid(command[0])
-        except BaseException:  # a signal of the owner's may come right here, before anybody holds this object
+        except BaseException:  # a signal of the owner's may come right here, before any code holds this object
             self._close_pipes()
             self._keeper.wait()
             raise
@@ -102,7 +102,9 @@ class KeptProcess:
                 os.kill(self.pid, number)
 
     def freeze(self) -> None:
-        """SIGSTOP, and return when it has stopped: the signal alone only asks, and a busy machine takes a while."""
+        """Send SIGSTOP, and return when it has stopped: the signal alone only asks, and a busy computer takes a
+        while.
+        """
         self.signal(signal.SIGSTOP)
         deadline = time.monotonic() + FROZEN_WITHIN_S
         while self.alive and not _is_stopped(self.pid):

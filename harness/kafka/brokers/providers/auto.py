@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def start(
     *, nodes: int = 1, config: BrokerConfig | None = None, kafka_version: str | None = None, port: int | None = None
 ) -> Cluster:
-    """The cluster's `choice` tells what was taken and why."""
+    """Start the first that can serve; the cluster's `choice` tells what was taken and why."""
     provider, passed_over = choose(config=config, kafka_version=kafka_version, port=port)
     cluster: Cluster
     match provider:
@@ -37,8 +37,8 @@ def start(
 def choose(
     *, config: BrokerConfig | None = None, kafka_version: str | None = None, port: int | None = None
 ) -> tuple[str, dict[str, str]]:
-    """The provider's name, and the reason for each that was passed over."""
-    # Somebody who configured an address means it: if it does not answer, that is an error and no reason to go on.
+    """Return the provider's name, and the reason for each that was passed over."""
+    # A user who configured an address means it: if it does not answer, that is an error and no reason to go on.
     if external.configured() is not None:
         return "external", {}
     passed_over = {"external": external.available() or ""}

@@ -2,7 +2,7 @@
 
 Given      an engine (DOCKER_HOST is honoured) that has the image or can pull it (../versions.py names it)
 Returns    a KRaft cluster of combined nodes on a network of its own, each advertised at a port of the host
-Invariant  containers and network carry a label with the run's id; they go with the cluster, and should its owner be
+Invariant  containers and network carry a label with the run's id. They go with the cluster. If its owner is
            killed, ../processes/container_keeper.py removes what carries that label (so no reaper image is pulled)
 Start at   start; a node is KafkaNode, faults are the engine's own: stop, kill, pause
 
@@ -99,7 +99,7 @@ def image_tag(kafka_version: str | None = None, image: str | None = None) -> str
 
 
 def connect() -> docker.DockerClient:
-    """A client of the engine that the environment names, once it has answered."""
+    """Return a client of the engine that the environment names, once it has answered."""
     try:
         import docker
         import testcontainers  # noqa: F401
@@ -127,14 +127,16 @@ def _have_image(client: docker.DockerClient, tag: str) -> None:
 
 
 def _root_cause(error: BaseException) -> str:
-    """A refused connection comes wrapped four times; only the innermost says something to a reader."""
+    """Return the innermost error: a refused connection comes wrapped four times, and only that one tells a reader
+    anything.
+    """
     while error.__context__ is not None:
         error = error.__context__
     return (getattr(error, "strerror", None) or str(error)).lower()
 
 
 def _explanation(error: Exception) -> str:
-    """The engine's own words where there are some: the rest of such an exception is HTTP."""
+    """Return the engine's own words where there are some: the rest of such an exception is HTTP."""
     return str(getattr(error, "explanation", None) or error)
 
 
@@ -220,7 +222,7 @@ class ContainerCluster(NodesCluster):
 
 
 def bridge_name(run_id: str) -> str:
-    """The host's interface behind the network, named so that it can be found when an engine dies and forgets it."""
+    """Name the host's interface behind the network, so that it can be found when an engine dies and forgets it."""
     return f"rl-{run_id}"  # 15 characters, the kernel's limit
 
 
@@ -253,11 +255,11 @@ def _where(node: int, nodes: int, address: str) -> dict[str, str]:
 
 
 def _kafka_node(tag: str, environment: dict[str, str], address: str, *, network: Any, node: int, run_id: str) -> Any:
-    """Built in a function, so that importing this module does not import testcontainers."""
+    """Build the class in a function, so that importing this module does not import testcontainers."""
     from testcontainers.core.container import DockerContainer
 
     class KafkaNode(DockerContainer):  # type: ignore[misc, unused-ignore]
-        """The port on the host is chosen, not drawn by the engine: those change with every restart."""
+        """Run a node at a chosen port of the host: ports that the engine draws change with every restart."""
 
         def __init__(self) -> None:
             super().__init__(tag, env=environment, network=network, network_aliases=[f"kafka{node}"])

@@ -82,7 +82,7 @@ class ExternalCluster(Cluster):
 
 
 def _first_answer(bootstrap: str) -> dict[int, str]:
-    """Every node's advertised address, from the first address in the list that answers."""
+    """Return every node's advertised address, from the first address in the list that answers."""
     problems = []
     for address in filter(None, (part.strip() for part in bootstrap.split(","))):
         if not re.fullmatch(r".+:\d{1,5}", address):

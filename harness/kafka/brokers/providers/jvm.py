@@ -119,7 +119,7 @@ class JvmCluster(NodesCluster):
         super().start()
 
     def _format(self) -> None:
-        """Kafka's own tool formats node 1; the others' storage differs in two ids only, and each JVM costs 1.3 s."""
+        """Format node 1 by Kafka's own tool; the others' storage differs in two ids only, and each JVM costs 1.3 s."""
         cluster_id = _kafka_uuid()
         tool = [*self._java, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self._file(1))]
         done = subprocess.run(tool, capture_output=True, text=True, stdin=subprocess.DEVNULL)

@@ -187,7 +187,7 @@ class WireMember:
     # The network
 
     async def look_up(self, request: FindCoordinatorRequest) -> None:
-        """A coordinator counts as found when there is a connection to it."""
+        """Look the coordinator up, which counts as found when there is a connection to it."""
         error = Error.COORDINATOR_NOT_AVAILABLE
         try:
             code, address = await self.cluster.find_coordinator(self.group_id)
@@ -224,7 +224,7 @@ class WireMember:
         answer.add_done_callback(lambda done: self.answered(request, done))
 
     def answered(self, request: Request, answer: asyncio.Future[Any]) -> None:
-        """A broken connection is told once, by its own task."""
+        """Pass on an answer; a broken connection is reported once, by its own task."""
         if answer.cancelled() or answer.exception() is not None:
             return
         _, response = APIS[KEYS[type(request)]]

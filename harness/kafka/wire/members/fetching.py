@@ -79,7 +79,7 @@ async def earliest_offsets(cluster: Cluster, partitions: Sequence[TopicPartition
 
 
 def led_by(cluster: Cluster, partitions: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]] | None:
-    """None while one of them has no leader that is known."""
+    """Return partitions by leader, or None while one of them has no leader that is known."""
     found: dict[int, list[TopicPartition]] = {}
     for name, number in partitions:
         topic = cluster.metadata.topics.get(name)
@@ -91,7 +91,7 @@ def led_by(cluster: Cluster, partitions: Iterable[TopicPartition]) -> dict[int, 
 
 
 async def ask(cluster: Cluster, node: int, request: Any) -> Any:
-    """None where the node is not there."""
+    """Ask a node, or return None where it is not there."""
     try:
         return await (await cluster.node(cluster.metadata.nodes[node])).call(request, cluster.timeout_s)
     except (WireError, KeyError):

@@ -2,7 +2,7 @@
 
 Given      a recording and its replay
 Returns    a Difference for every field that is not equal, with the path; those that are explained carry a name
-Order      topics and partitions of an assignment are sets in Kafka, and so are the groups of a view, which come from
+Order      topics and partitions of an assignment are sets in Kafka. So are the groups of a view, which come from
            several partitions of __consumer_offsets
 Time       a parked request must be answered at about the same moment
 Start at   differences

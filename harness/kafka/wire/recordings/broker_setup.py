@@ -20,7 +20,7 @@ SERVED = PROTOCOLS["consumer"]
 
 
 def kafka_admin() -> Any:
-    """Imported when it is needed, and untyped: it exports more than its stubs say."""
+    """Import the module when it is needed, and untyped: it exports more than its stubs say."""
     return import_module("confluent_kafka.admin")
 
 
@@ -46,7 +46,7 @@ def read_setting(name: str, value: str) -> Any:
 
 
 def ensure_topics(bootstrap: str, wanted: Mapping[str, int], there: Mapping[str, int], replicas: int) -> None:
-    """`there`: the cluster's own, with their partitions."""
+    """Create missing topics; `there` are the cluster's own, with their partitions."""
     for name, partitions in wanted.items():
         if name in there and there[name] != partitions:
             raise WireError(f"topic {name} has {there[name]} partitions on the broker, not {partitions}")

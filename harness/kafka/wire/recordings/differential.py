@@ -2,8 +2,8 @@
 
 Given      a sequence as decoded JSON, and a Bench: a broker with its settings and topics
 Returns    an Outcome: the recording as a sequence file that `rebalance-lab play` takes, and the differences
-Busy       a machine that stands still for a while makes races: then it is done again, and if it is so every time, less
-           is compared (replay.py); `compared` says how much
+Busy       a computer that stands still for a while makes races. Then the comparison is done again, and if that happens
+           every time, less is compared (replay.py); `compared` says how much
 Start at   Bench.compare
 """
 
@@ -86,7 +86,7 @@ class Bench:
         }
 
     async def warm_up(self) -> None:
-        """A broker's first JoinGroup takes half a second, and would be taken for a parked one."""
+        """Send a first JoinGroup, which takes a broker half a second, and would later be taken for a parked one."""
         join = {"group_id": "warm-up", "session_timeout_ms": 6_000, "protocol_type": "consumer", **ANY_PROTOCOL}
         requests = {"JoinGroup": join, "DescribeGroups": {"groups": ["warm-up"]}}
         steps = [{"at_ms": 0, "as": name, "request": name, "body": body} for name, body in requests.items()]
@@ -96,8 +96,9 @@ class Bench:
         return (await self.record(self.prepared(value))).outcome()
 
     def prepared(self, value: Mapping[str, Any]) -> Prepared:
-        """The sequence under the broker's own settings and topics. Like the judging it is work, and where many are
-        recorded at once it is done beforehand: it would make the others late."""
+        """Prepare the sequence under the broker's own settings and topics. Like the judging it is work, and where many
+        are recorded at once it is done beforehand: it would make the others late.
+        """
         sequence = parse_sequence(value, PROTOCOLS)
         known = {name: setting for name, setting in self.config.items() if name in sequence.served.properties}
         sequence = replace(sequence, config=known, topics=self.topics)

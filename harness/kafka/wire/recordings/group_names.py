@@ -43,7 +43,7 @@ class GroupNames:
 
 
 def groups_of(sequence: SequenceFile) -> set[str]:
-    """Every group that a sequence names."""
+    """Return every group that a sequence names."""
     found: set[str] = set()
 
     def look(value: Any, key: str = "") -> None:

@@ -57,7 +57,7 @@ class Recording:
         return max((until_ms - from_ms for from_ms, until_ms in self.stalls), default=0)
 
     def stall_near(self, from_ms: int, until_ms: int) -> int:
-        """The longest that overlaps this time."""
+        """Return the longest stall that overlaps this time."""
         return max((end - begin for begin, end in self.stalls if begin <= until_ms and end >= from_ms), default=0)
 
 
@@ -65,7 +65,7 @@ class Recorder:
     def __init__(
         self, sequence: SequenceFile, cluster: Cluster, pool: Pool, names: GroupNames, parked: Collection[str]
     ) -> None:
-        """`parked`: the steps that are not expected to be answered at once (parked_here)."""
+        """Take `parked`: the steps that are not expected to be answered at once (parked_here)."""
         self.sequence, self.cluster, self.pool = sequence, cluster, pool
         self.names, self.parked = names, parked
         self.loop = asyncio.get_running_loop()
@@ -128,7 +128,7 @@ class Recorder:
         await asyncio.wait([task], timeout=parked_after_s if step.name in self.parked else ANSWER_WITHIN_S)
 
     async def answers_for(self, step: Step) -> dict[str, Any]:
-        """Whatever has been answered, once what the step refers to is, or is clearly not going to be."""
+        """Return all answers so far, once those that the step refers to are there, or are clearly not going to come."""
         tasks = [self.under_way[name] for name in referred(step.body) if name in self.under_way]
         if tasks:
             await asyncio.wait(tasks, timeout=REFERENCE_WITHIN_S)
@@ -149,7 +149,7 @@ class Recorder:
 
 
 def parked_here(sequence: SequenceFile) -> set[str]:
-    """Steps that our coordinator does not answer at once; where it cannot tell, all that could be parked."""
+    """Return steps that our coordinator does not answer at once; where it cannot tell, all that could be parked."""
     try:
         facts = Player(sequence).run().facts
     except ContractError:

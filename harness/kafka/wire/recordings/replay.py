@@ -2,9 +2,9 @@
 
 Given      the sequence and what the broker answered
 Returns    our transcript, the member ids as the broker handed them out, and from when on it is too close to call
-Margin     where a timer is due within MARGIN_MS of the time in which the broker handled a step, or more if the computer
-           was busy then, the broker may have seen the two the other way round. Answers from then on prove nothing, and
-           are not compared
+Margin     where a timer is due within MARGIN_MS of the time in which the broker handled a step, the broker may have
+           seen the two the other way round. The margin is wider where the computer was busy. Answers from then on prove
+           nothing, and are not compared
 Start at   replay
 """
 
@@ -54,7 +54,7 @@ def as_sent(sequence: SequenceFile, recording: Recording) -> list[Step]:
 
 
 def escaped(body: Any) -> Any:
-    """A dollar in what was sent is a dollar, and not a reference any more."""
+    """Escape what was sent: a dollar in it is a dollar, and not a reference any more."""
     if isinstance(body, dict):
         return {key: escaped(item) for key, item in body.items()}
     if isinstance(body, list):
@@ -63,7 +63,7 @@ def escaped(body: Any) -> Any:
 
 
 class IdPlayer(Player):
-    """Hands out the ids that the broker handed out for the same steps, and watches the margins."""
+    """Give out the ids that the broker handed out for the same steps, and watch the margins."""
 
     def __init__(self, sequence: SequenceFile, recording: Recording) -> None:
         self.recording = recording
@@ -105,7 +105,7 @@ class IdPlayer(Player):
 
 
 def untold_ids(recording: Recording) -> list[str]:
-    """Ids that others saw of members whose own JoinGroup was never answered with them."""
+    """Return ids, seen by other members, of members whose own JoinGroup was never answered with them."""
     told = {body.get("member_id") for _, body in recording.answers.values()}
     seen: dict[str, None] = {}
 

@@ -71,7 +71,7 @@ class MemoryLog:
         return first
 
     def read(self, partition: Partition, offset: int, max_bytes: int) -> bytes:
-        """Whole batches, and at least one where there is one: it may begin before the offset."""
+        """Return whole batches, and at least one where there is one: it may begin before the offset."""
         found: list[bytes] = []
         for place, (_, batch) in enumerate(partition.batches):
             following = partition.batches[place + 1][0] if place + 1 < len(partition.batches) else partition.end_offset

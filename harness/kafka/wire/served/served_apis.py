@@ -132,7 +132,7 @@ class ServedApis:
         return {**found, "offset": offsets.get(asked.timestamp, -1)}  # by time nothing is found
 
     async def fetch(self, request: Any) -> dict[str, Any]:
-        """Waits for records as long as the client says, if there are none."""
+        """Fetch records, and wait for them as long as the client says, if there are none."""
         deadline = asyncio.get_running_loop().time() + request.max_wait / timedelta(seconds=1)
         while True:
             grew = self.log.grew

@@ -98,7 +98,7 @@ class Server:
                 writer.close()
 
     async def answer(self, frame: bytes) -> bytes | None:
-        """None where the client wants no answer."""
+        """Answer a request; None where the client wants no answer."""
         key, version = int.from_bytes(frame[:2]), int.from_bytes(frame[2:4])
         low, high = served_versions().get(key, (0, -1))
         if key == API_VERSIONS and not low <= version <= high:
