@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Quality:
     members: int
     partitions: int
-    """Of topics that have a subscriber; others cannot be assigned."""
+    """Of topics that somebody subscribes to; the others have nobody to go to."""
     assigned: int
     unassigned: int
     """Withheld for a cooperative hand-over, or forgotten."""
@@ -37,9 +37,9 @@ class Quality:
     moved: int
     """Another member owned it before and is still in the group."""
     revoked: int
-    """A member owned it before and no member does now: on its way to another member, if the answer is cooperative."""
+    """Somebody owned it before and nobody does now: on its way to another member, if the answer is cooperative."""
     new: int
-    """No member owned it before."""
+    """Nobody owned it before."""
     needlessly_moved: int
     """Summed over members, the smaller of two counts: partitions it lost of topics it still subscribes to, and
     partitions it was given that it did not own. With equal subscriptions and no racks or loads such an exchange
@@ -61,21 +61,6 @@ class Quality:
 
     def as_row(self) -> dict[str, float | int | None]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
-
-
-@dataclass(frozen=True, slots=True)
-class Optimum:
-    """Hold the best that this group allows; optimal.py computes it."""
-
-    counts: tuple[int, ...]
-    """Per member, in the group's order."""
-    moves: int
-    """Partitions whose previous owner is still a member and does not get them back; a lower bound unless exact."""
-    rack_matches: int | None
-    """None when no member or no partition has a rack; an upper bound unless exact."""
-    exact: bool
-    assignment: Assignment | None
-    """A witness of all three; None where they are only bounds."""
 
 
 def quality(
@@ -202,9 +187,8 @@ def distinct_subscriptions(group: Group) -> Iterable[tuple[str, ...]]:
 
 
 def subscription_classes(group: Group, member_ids: Sequence[str]) -> tuple[list[list[int]], list[tuple[int, ...]]]:
-    """Put members that subscribe to the same existing topics together: they are alike. Returns the members of each
-    class as positions in `member_ids`, and for each topic of the layout the classes that subscribe to it.
-    """
+    """Members who subscribe to the same existing topics are alike. Returns the members of each class as positions in
+    `member_ids`, and for each topic of the layout the classes that subscribe to it."""
     index = group.layout.index
     topics_of = {
         id(topics): frozenset(index[name] for name in topics if name in index)
@@ -221,7 +205,7 @@ def subscription_classes(group: Group, member_ids: Sequence[str]) -> tuple[list[
 
 
 def _subscriber_counts(group: Group) -> list[int]:
-    """Count per topic of the layout how many members subscribe to it."""
+    """Per topic of the layout, how many members subscribe to it."""
     index = group.layout.index
     counts = [0] * len(index)
     alike = Counter(id(member.topics) for member in group.members.values())
@@ -284,7 +268,7 @@ def _topic_spread_max(layout: Layout, owner: list[int], subscribers: list[int]) 
 
 
 def _rack_matches(group: Group, owner: list[int]) -> tuple[int, int]:
-    """Count partitions read from the member's own rack, and those for which both racks are known."""
+    """Partitions read from the member's own rack, and those for which both racks are known."""
     racks = [member.rack for member in group.members.values()]
     matches = known = 0
     if not any(racks):
@@ -324,8 +308,7 @@ def jain(counts: Sequence[int]) -> float | None:
 
 
 def excess(counts: Sequence[int], best: Sequence[int]) -> int:
-    """Count partitions to take from too heavy members until the counts are the best ones. Who is heavy does not matter:
-    every best balance has the same counts in sorted order, so rank is compared with rank.
-    """
+    """Partitions to take from too heavy members until the counts are the best ones. Who is heavy does not matter:
+    every best balance has the same counts in sorted order, so rank is compared with rank."""
     ranked = zip(sorted(counts, reverse=True), sorted(best, reverse=True), strict=True)
     return sum(max(0, have - want) for have, want in ranked)

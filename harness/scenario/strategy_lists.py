@@ -108,8 +108,10 @@ def normal_strategy(text: str, path: str = "strategy") -> str:
     return strategies_text(parse_strategies(text, path))
 
 
-def strategy_from_settings(client: Mapping[str, Any], path: str = "client") -> str | None:
-    """Return the strategy that Kafka's three properties say together; None when none of them is set."""
+def strategy_from_settings(
+    client: Mapping[str, Any], path: str = "client", broker: Mapping[str, Any] | None = None
+) -> str | None:
+    """The strategy that Kafka's three properties say together; None when none of them is set."""
     if not any(name in client for name in STRATEGY_SETTINGS):
         return None
     protocol = str(client.get(PROTOCOL, "classic")).lower()
@@ -127,16 +129,16 @@ def strategy_from_settings(client: Mapping[str, Any], path: str = "client") -> s
 
 
 def assignor_names(value: Any, path: str) -> list[str]:
-    """Read a list or a text with commas, of Java's classes or librdkafka's names."""
+    """A list or a text with commas, of Java's classes or librdkafka's names."""
     listed = value.split(",") if isinstance(value, str) else value
     if not isinstance(listed, list | tuple) or not listed or not all(isinstance(one, str) for one in listed):
         raise ContractError(path, f"expected assignors such as range,cooperative-sticky, got {shown(value)}")
     return [JAVA_CLASSES.get(one.strip().rpartition(".")[2], one.strip()) for one in listed]
 
 
-def agreed_strategy(said: str | None, client: Mapping[str, Any]) -> str | None:
-    """Return the strategy; `strategy` and the client's properties may both say it, if they say the same."""
-    from_settings = strategy_from_settings(client)
+def agreed_strategy(said: str | None, client: Mapping[str, Any], broker: Mapping[str, Any]) -> str | None:
+    """`strategy` and the client's properties may both say it, if they say the same."""
+    from_settings = strategy_from_settings(client, broker=broker)
     if said is None or from_settings is None:
         return said or from_settings
     if said.removesuffix("+static") != from_settings:

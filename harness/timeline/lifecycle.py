@@ -107,8 +107,8 @@ def come_up(world: World, name: str, at_ms: int, old: Process | None) -> None:
 
 def start_new(world: World, name: str, delay_ms: int, spec: MemberSpec) -> None:
     """Start a process with the strategy that was deployed while it was not there."""
-    if name not in world.processes and world.places.family(name) in world.deployed:
-        world.strategies[name] = world.deployed[world.places.family(name)]
+    if name not in world.processes and world.replica_names.family(name) in world.deployed:
+        world.strategies[name] = world.deployed[world.replica_names.family(name)]
     start_soon(world, name, delay_ms, spec)
 
 

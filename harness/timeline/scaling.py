@@ -17,7 +17,7 @@ def on_scale(world: World, event: Scale) -> None:
 
 def note_who_could_be(world: World, template: str, most: int) -> None:
     """Note members that the timeline may name from now on, whether or not they have ever run."""
-    kin, spec = world.places.family(template), world.members[template]
+    kin, spec = world.replica_names.family(template), world.members[template]
     for number in range(1, most + 1):
         world.members.setdefault(f"{kin}-{number}", spec)
 
@@ -35,7 +35,7 @@ def scale(world: World, template: str, to: int, every_ms: int) -> None:
 
 def scale_in(world: World, name: str, order: int) -> None:
     """Scale in, unless the family has been told another size since."""
-    if world.scalings[world.places.family(name)] == order:
+    if world.scalings[world.replica_names.family(name)] == order:
         end_it(world, present(world, name), kill=False)
 
 

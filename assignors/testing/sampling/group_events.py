@@ -129,7 +129,7 @@ def rejoins(group: Group, member_id: str, member: Member | None) -> Group:
     return group.with_members(copied(group.members) | {member_id: member})
 
 
-def draw_events(dice: Dice, group: Group, count: int) -> tuple[Event, ...]:
+def draw_events(draws: RandomSource, group: Group, count: int) -> tuple[Event, ...]:
     """Draw events; names are those of the group at the start, and of the members that join on the way."""
     members, topics = list(group.members), list(group.topics)
     events: list[Event] = []

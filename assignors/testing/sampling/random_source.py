@@ -58,7 +58,7 @@ class SeededSource:
         return left[:count]
 
 
-class HypothesisDice:
+class HypothesisSource:
     """Draw from Hypothesis; `draw` is what a composite strategy is given."""
 
     def __init__(self, draw: Callable[[Any], Any]) -> None:

@@ -70,7 +70,7 @@ def labelled(label: str, text: str, kind: str = "") -> str:
 
 def short_figure(cost: str, value: float) -> str:
     """Print a figure without its unit: the head of the column already says what is counted."""
-    return f"{number(value)} s" if WORDS[cost].unit == "s" else number(value)
+    return f"{number(value)} s" if COST_DESCRIPTIONS[cost].unit == "s" else number(value)
 
 
 def with_interval(interval: Interval | None, *, signed: bool = False) -> str:

@@ -65,15 +65,14 @@ def fields(settings: Mapping[str, Any], known: Sequence[str]) -> dict[str, Any]:
 
 
 def drawn(random: Random) -> Callable[[str], str]:
-    """Return a source of member ids with a random part, as Kafka's have. A broker's hash tables are in the order of
-    these ids, and that decides, for one, who leads a group after its leader: that is a matter of the seed, and not of
-    what members are called.
-    """
+    """Member ids with a random part, as Kafka's have. A broker's hash tables are in the order of these ids, and that
+    decides, for one, who leads a group after its leader: that is a matter of the seed, and not of what members are
+    called."""
     return lambda prefix: f"{prefix}-{random.getrandbits(32):08x}"
 
 
 class Strategies:
-    """Hold one run's choice, and what single members are migrated to."""
+    """One run's choice, and what single members are migrated to."""
 
     def __init__(self, scenario: Scenario, strategy: str, random: Random) -> None:
         self.scenario = scenario
@@ -154,9 +153,7 @@ class Strategies:
         )
 
     def holds(self, coordinator: Any, machine: Machine, partition: TopicPartition) -> bool:
-        """Tell whether the member holds the partition of the present topic. A classic group has names only, so they are
-        always the present ones.
-        """
+        """A classic group has names only, so they are always the present ones."""
         if self.classic_only:
             return True
         group, (name, index) = group_in(coordinator) if coordinator is not None else None, partition
@@ -175,9 +172,10 @@ class Strategies:
         }
 
 
-def of_the_broker(asked: Sequence[Strategy]) -> list[Assignor]:
-    """Return custom assignors, and Kafka's own, except where a custom one has the name: that is all a member asks
-    for.
+def of_the_broker(asked: Sequence[Strategy], listed: Sequence[str]) -> list[Assignor]:
+    """Return the custom assignors, and those of Kafka's that the broker lists, in its order.
+
+    A custom assignor takes the place of Kafka's of the same name, because members ask by name.
     """
     each = list(dict.fromkeys(replace(one, static=False) for one in asked))
     custom = [assignor for one, assignor in zip(each, load_all(each), strict=True) if one.is_custom]
@@ -186,7 +184,7 @@ def of_the_broker(asked: Sequence[Strategy]) -> list[Assignor]:
 
 
 def group_in(coordinator: Any) -> ClassicGroup | ConsumerGroup | None:
-    """Return the group wherever it is served: a coordinator of both protocols has classic groups on its other side."""
+    """Wherever it is served: a coordinator of both protocols has classic groups on its other side."""
     group: ClassicGroup | ConsumerGroup | None = coordinator.groups.get(GROUP)
     if group is None and not isinstance(coordinator, ClassicCoordinator):
         group = coordinator.shard.classic.coordinator.groups.get(GROUP)
@@ -201,9 +199,8 @@ def stable_classic(coordinator: Any, member_ids: Sequence[str], now_ms: int) -> 
 
 
 def stable_consumer(coordinator: Any, member_ids: Sequence[str], now_ms: int) -> bool:
-    """Tell whether the group is at rest. Absent static members do not count: they wait for their session's end, or to
-    be back. But the next heartbeat may be one that looks at topics anew.
-    """
+    """Absent static members do not count: they wait for their session's end, or to be back. But the next heartbeat may
+    be one that looks at topics anew."""
     group = group_in(coordinator)
     if not isinstance(group, ConsumerGroup):
         return stable_classic(coordinator, member_ids, now_ms)
@@ -236,10 +233,8 @@ def store(coordinator: Any, records: Sequence[OffsetCommit]) -> None:
 
 
 def knows(coordinator: Any, machine: Machine) -> bool:
-    """Tell whether the group knows the member. A static member that misses a rebalance stays in a classic group, in a
-    generation it has not heard of. And who has lost its generation, in a group that changed its protocol twice, is
-    still listed, but in a callback about it.
-    """
+    """A static member that misses a rebalance stays in a classic group, in a generation it has not heard of. And who
+    has lost its generation, in a group that changed its protocol twice, is still listed, but in a callback about it."""
     group = group_in(coordinator)
     if group is None or machine.member_id not in group.members:
         return False
