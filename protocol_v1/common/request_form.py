@@ -38,3 +38,8 @@ def lacks_protocol(request: SyncGroupRequest) -> bool:
     if request.version < PROTOCOL_MANDATORY_SINCE:
         return False
     return request.protocol_type is None or request.protocol_name is None
+
+
+def rebalance_timeout_of(request: JoinGroupRequest) -> int:
+    """Return the rebalance timeout. Version 0 has none: the session timeout serves for both."""
+    return request.session_timeout_ms if request.version == 0 else request.rebalance_timeout_ms

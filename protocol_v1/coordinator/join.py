@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from rebalance_lab.protocol_v1.common.errors import NONE, Error
 from rebalance_lab.protocol_v1.common.messages import JoinGroupRequest, JoinGroupResponse
+from rebalance_lab.protocol_v1.common.request_form import rebalance_timeout_of
 from rebalance_lab.protocol_v1.coordinator.rebalance import current_generation, rebalance_or_complete
-from rebalance_lab.protocol_v1.coordinator.state.group import ClassicGroup, ClassicMember, rebalance_timeout_of
+from rebalance_lab.protocol_v1.coordinator.state.group import ClassicGroup, ClassicMember
 from rebalance_lab.protocol_v1.coordinator.state.records import group_metadata
 from rebalance_lab.protocol_v1.coordinator.state.shard import Turn, session_key
 from rebalance_lab.protocol_v1.coordinator.state.states import Event, State

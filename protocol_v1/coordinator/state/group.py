@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from rebalance_lab.protocol_v1.common.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
 from rebalance_lab.protocol_v1.common.errors import NONE, Error, MalformedBytes
 from rebalance_lab.protocol_v1.common.messages import JoinGroupRequest, Protocol, SyncGroupRequest
+from rebalance_lab.protocol_v1.common.request_form import rebalance_timeout_of
 from rebalance_lab.protocol_v1.coordinator.state.member_order import HashOrder, in_hash_order
 from rebalance_lab.protocol_v1.coordinator.state.states import State
 
@@ -39,11 +40,6 @@ class ClassicMember:
 
     def metadata(self, protocol_name: str | None) -> bytes:
         return next(protocol.metadata for protocol in self.protocols if protocol.name == protocol_name)
-
-
-def rebalance_timeout_of(request: JoinGroupRequest) -> int:
-    """Return the rebalance timeout. Version 0 has none: the session timeout serves for both."""
-    return request.session_timeout_ms if request.version == 0 else request.rebalance_timeout_ms
 
 
 @dataclass(slots=True, kw_only=True)

@@ -159,7 +159,6 @@ def check_upgrade(config: CoordinatorConfig, image: ClassicGroupImage) -> None:
 
 def upgraded_member(turn: Turn, image: ClassicGroupImage, member: ClassicMemberImage) -> ConsumerMember:
     """Convert a member as the classic group left it; an assignment that was never given is empty."""
-    data = next(protocol.metadata for protocol in member.protocols if protocol.name == image.protocol_name)
     partitions: list[TopicPartition] = []
     if member.assignment:
         assignment = turn.shard.codec.assignment(member.assignment)
@@ -169,6 +168,10 @@ def upgraded_member(turn: Turn, image: ClassicGroupImage, member: ClassicMemberI
         for name, listed in assignment.partitions.items():
             if name in turn.shard.image.topics:
                 partitions += [(turn.shard.image.topics[name].topic_id, partition) for partition in listed]
+    data = next((protocol.metadata for protocol in member.protocols if protocol.name == image.protocol_name), None)
+    if data is None:
+        # The member joined during this rebalance, and does not support the protocol of the generation before.
+        raise Refused(Error.UNKNOWN_SERVER_ERROR)
     subscription = turn.shard.codec.subscription(data)
     metadata = MemberMetadata(
         instance_id=member.instance_id,

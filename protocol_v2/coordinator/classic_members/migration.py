@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from rebalance_lab.protocol_v1.common import messages as v1
 from rebalance_lab.protocol_v1.common.errors import Error, MalformedBytes
+from rebalance_lab.protocol_v1.common.request_form import rebalance_timeout_of
 from rebalance_lab.protocol_v2.common.topic_image import TopicPartition, topic_name
 from rebalance_lab.protocol_v2.coordinator.assignment.progress import Step
 from rebalance_lab.protocol_v2.coordinator.assignment.reconciliation import waits_for_others
@@ -72,7 +73,7 @@ def join_group(turn: Turn, group: ConsumerGroup, request: v1.JoinGroupRequest) -
             turn.shard.join_timers.discard(key)
             turn.cancel_timer((JOIN, *key))
             turn.restart_session(*key)
-            turn.set_timer((SYNC, *key), max(0, request.rebalance_timeout_ms))
+            turn.set_timer((SYNC, *key), max(0, rebalance_timeout_of(request)))
         turn.reply(request, join_response(step, current, error))
 
     turn.commit(group.group_id, step.records, Event.CLASSIC_MEMBER_JOINED, durable, member_id=step.member.member_id)
@@ -181,7 +182,7 @@ def classic_metadata(
     group: ConsumerGroup, before: MemberMetadata, request: v1.JoinGroupRequest, subscription: EmbeddedSubscription
 ) -> MemberMetadata:
     names = group.interned(subscription.topics)
-    timeout_ms = request.rebalance_timeout_ms
+    timeout_ms = rebalance_timeout_of(request)
     return replace(
         before,
         instance_id=before.instance_id if request.group_instance_id is None else request.group_instance_id,
