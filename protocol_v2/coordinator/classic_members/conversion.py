@@ -132,7 +132,7 @@ def upgraded(turn: Turn, group_id: str) -> list[GroupRecord]:
     image = turn.shard.classic.image_of(group_id)
     check_upgrade(turn.config, image)
     turn.from_classic(turn.shard.classic.answer_parked(group_id, Error.REBALANCE_IN_PROGRESS, turn.now_ms))
-    if image.protocol_name is None:
+    if image.protocol_name is None and image.members:
         raise Refused(Error.UNKNOWN_SERVER_ERROR)  # a first join phase: Kafka trips over the missing protocol
     try:
         members = [upgraded_member(turn, image, member) for member in image.members]

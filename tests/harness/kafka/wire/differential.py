@@ -1,6 +1,7 @@
 """Random sequences to a real broker and to our coordinator at once: every answer must be the same.
 
     python -m tests.harness.kafka.wire.differential --runs 2000 --seed 1
+    python -m tests.harness.kafka.wire.differential --runs 1200 --configs 12     # twelve brokers of other settings
 
 What differs is shortened and saved as a file that `rebalance-lab play` takes, with the broker's answers in it.
 """
@@ -24,6 +25,7 @@ from rebalance_lab.harness.kafka.wire.addresses import parse_bootstrap
 from rebalance_lab.harness.kafka.wire.cluster import Cluster
 from rebalance_lab.harness.kafka.wire.recordings.broker_setup import broker_settings, ensure_topics
 from rebalance_lab.harness.kafka.wire.recordings.differential import Bench, Outcome, Prepared, Recorded
+from tests.harness.kafka.wire.broker_configurations import draw_configuration
 from tests.harness.kafka.wire.classic_sequences import ClassicTalk
 from tests.harness.kafka.wire.consumer_sequences import ConsumerTalk
 from tests.harness.kafka.wire.mixed_sequences import MixedTalk
@@ -150,10 +152,26 @@ def progress(total: int, folder: Path) -> Callable[[Tally], None]:
 
 
 async def main_async(arguments: argparse.Namespace) -> int:
-    with start("jvm", config=CONFIG) if arguments.bootstrap is None else NoCluster(arguments.bootstrap) as cluster:
+    """Run all seeds on one broker, or deal them out to brokers of drawn settings."""
+    if arguments.seed is None:
+        arguments.seed = int(time.time())
+    print(f"first seed {arguments.seed}", flush=True)
+    seeds = range(arguments.seed, arguments.seed + arguments.runs)
+    if not arguments.configs:
+        return await with_broker(arguments, CONFIG, seeds)
+    first, each = arguments.seed, -(-len(seeds) // arguments.configs)
+    failed = 0
+    for number in range(arguments.configs):
+        config = draw_configuration(first + number)
+        print(f"configuration {number + 1} of {arguments.configs}: {config}", flush=True)
+        failed |= await with_broker(arguments, config, seeds[number * each : (number + 1) * each])
+    return failed
+
+
+async def with_broker(arguments: argparse.Namespace, config: BrokerConfig, seeds: range) -> int:
+    with start("jvm", config=config) if arguments.bootstrap is None else NoCluster(arguments.bootstrap) as cluster:
         bench = await open_bench(cluster.bootstrap)
         try:
-            seeds = range(arguments.seed, arguments.seed + arguments.runs)
             kinds = arguments.kinds.split(",")
             folder = Path(arguments.save)
             tally = await run_all(bench, kinds, seeds, progress(len(seeds) * len(kinds), folder))
@@ -189,7 +207,8 @@ class NoCluster:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=150, help="of each kind")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, help="the first; from the clock without it")
+    parser.add_argument("--configs", type=int, default=0, help="so many brokers of drawn settings share the runs")
     parser.add_argument("--kinds", default=",".join(TALKS))
     parser.add_argument("--bootstrap", help="a broker that runs already; one is started without it")
     parser.add_argument("--shrink", type=int, default=5, help="how many differences to shorten")

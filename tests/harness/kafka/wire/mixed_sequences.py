@@ -51,7 +51,9 @@ class ConsumerSide(consumer_sequences.ConsumerTalk):
 
 class MixedTalk(Talk):
     PROTOCOL = "consumer"
-    ACTIONS: ClassVar[Mapping[str, int]] = {"classic": 45, "consumer": 45, "swap": 6, "wait": 4}
+    ACTIONS: ClassVar[Mapping[str, int]] = {
+        "classic": 40, "consumer": 40, "swap": 6, "settle": 5, "takeover": 5, "wait": 4,
+    }  # fmt: skip
     WAITS_MS = (300, 800, 1_700)
 
     def __init__(self, seed: int, config: Mapping[str, Any], topics: Mapping[str, int]) -> None:
@@ -71,6 +73,36 @@ class MixedTalk(Talk):
         if side.clients:
             action = self.random.choices(list(side.ACTIONS), list(side.ACTIONS.values()))[0]
             getattr(side, "do_" + action)(self.random.choice(side.clients))
+
+    def do_settle(self, client: None) -> None:
+        """Every member does what it would do until it has what it is to have."""
+        for _ in range(2):
+            for member in self.classic.clients:
+                self.classic.do_act(member)
+            for consumer in self.consumer.clients:
+                self.consumer.do_beat(consumer)
+                self.consumer.do_acknowledge(consumer)
+
+    def do_takeover(self, client: None) -> None:
+        """The last KIP-848 member is static, and a classic process takes its place: the group is downgraded."""
+        static = [one for one in self.consumer.clients if one.instance is not None]
+        if not static:
+            static = [self.consumer.new_client("pod-a")]
+            self.consumer.clients.append(static[0])
+            self.consumer.do_beat(static[0])
+        last = self.random.choice(static)
+        for other in [one for one in self.consumer.clients if one is not last]:
+            self.consumer.heartbeat(other, {"member_epoch": -1})
+            self.consumer.clients.remove(other)
+        if self.random.random() < 0.5:
+            self.do_settle(client)
+        self.consumer.clients.remove(last)
+        heir = classic_sequences.Client(last.instance)
+        self.classic.clients.append(heir)
+        self.classic.do_act(heir)
+        if self.random.random() < 0.5:
+            self.do_settle(client)
+        self.classic.do_view(heir)
 
     def do_swap(self, client: None) -> None:
         """An instance is started anew with the other protocol; its old process may still be there for a while."""
