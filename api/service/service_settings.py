@@ -19,6 +19,8 @@ from rebalance_lab.harness.scenario.units import quoted
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+HOST = re.compile(r"\*|[A-Za-z0-9._-]{1,253}|\[?[0-9A-Fa-f:.]{2,45}\]?")
+PORT = re.compile(r"[^:]*:[0-9]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +87,9 @@ class Settings:
     allow_anonymous: bool = False
     """Without tokens on an address that others can reach."""
     allowed_hosts: tuple[str, ...] = ()
-    """Names in a request's Host, for a service without tokens: another one is a page that plays tricks with DNS."""
+    """Names in a request's Host beside those of this machine; "*" is any. Every other name is refused, because it may
+    come from a page that plays tricks with DNS.
+    """
     cors_origins: tuple[str, ...] = ()
     graceful_s: float = 20.0
     limits: Limits = Limits()
@@ -104,6 +108,7 @@ def read_settings(text: str) -> Settings:
     refuse_unknown(data, (*SERVER_KEYS, "limits", "tokens", "clusters"), "")
     plain = {name: value for name, value in data.items() if name in SERVER_KEYS}
     settings: Settings = read_fields(Settings(), plain, "")
+    check_host_names(settings.allowed_hosts, "allowed_hosts")
     clusters = expect_object(data.get("clusters", {}), "clusters")
     return replace(
         settings,
@@ -143,6 +148,12 @@ KINDS: Mapping[Any, str] = {
     float: "a number above 0",
     tuple[str, ...]: "a list of texts",
 }
+
+
+def check_host_names(names: Sequence[str], path: str) -> None:
+    for name in names:
+        if not HOST.fullmatch(name) or PORT.fullmatch(name):
+            raise ContractError(path, f"expected a host such as lab.example, without a port, got {quoted(name)}")
 
 
 def read_tokens(values: Sequence[Any]) -> tuple[Token, ...]:

@@ -3,6 +3,7 @@
 edge.py       what every request passes
 bodies.py     a body in, held to its size and its time; an answer out
 deadlines.py  connections that never finish a request
+host_names.py by which names clients may come
 auth.py       which client sends a request, and how often it may
 problems.py   RFC 9457 problems
 json_logs.py, metrics.py   what is logged and counted

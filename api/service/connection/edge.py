@@ -12,12 +12,12 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Sequence
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rebalance_lab.api.service.connection.auth import Guard
+from rebalance_lab.api.service.connection.host_names import HostNames
 from rebalance_lab.api.service.connection.json_logs import log
 from rebalance_lab.api.service.connection.metrics import Metrics
 from rebalance_lab.api.service.connection.problems import CONTENT_TYPE, Problem
@@ -40,9 +40,8 @@ HEADERS = {
 
 
 class Edge:
-    def __init__(self, app: ASGIApp, guard: Guard, metrics: Metrics, hosts: Sequence[str]) -> None:
-        self.app, self.guard, self.metrics = app, guard, metrics
-        self.hosts = frozenset(hosts)
+    def __init__(self, app: ASGIApp, guard: Guard, metrics: Metrics, hosts: HostNames) -> None:
+        self.app, self.guard, self.metrics, self.hosts = app, guard, metrics, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -81,8 +80,7 @@ class Passage:
             self.note(time.perf_counter() - started)
 
     def check(self) -> None:
-        if self.edge.hosts and host_of(self.headers.get("host", "")) not in self.edge.hosts:
-            raise Problem("wrong-host", "the request's Host is not one of this service's")
+        self.edge.hosts.check(self.headers.get("host", ""), (self.scope.get("server") or ("",))[0])
         path = self.scope["path"]
         if path not in OPEN and not path.startswith("/page/") and self.scope["method"] != "OPTIONS":
             self.scope["state"]["owner"] = self.edge.guard.admit(self.headers.get("authorization"))
@@ -123,9 +121,3 @@ class Passage:
             token=self.scope["state"]["owner"],
             client=(self.scope.get("client") or ("",))[0],
         )
-
-
-def host_of(header: str) -> str:
-    """Return the host without the port; `[::1]:8000` is `[::1]`."""
-    found = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:]*)(?::\d+)?", header)
-    return found[1].lower() if found else header
