@@ -50,11 +50,16 @@ class Limits:
     waiting: int = 64
     """Requests that wait for a process."""
     waiting_s: float = 2.0
-    """How long a quick question may be expected to wait: when it would be longer, none is taken on."""
+    """How long a quick question may wait for a process; when it would be longer, it is refused at once."""
+    slow_waiting_s: float = 30.0
+    """The same for a recommendation or a sizing; a simulation waits as a job."""
     jobs: int = 16
-    """Simulations and recommendations that wait or run."""
+    """Simulations, recommendations and sizings that wait or run."""
+    jobs_per_client: int = 8
+    """Of these, those of one token, or of one address where there are no tokens; at least one stays for others."""
     jobs_kept: int = 100
     """Simulations that are done and can still be fetched."""
+    jobs_kept_per_client: int = 50
     cache_bytes: int = 64_000_000
     worker_bytes: int = 4_000_000_000
     """Address space of one process."""
@@ -83,7 +88,7 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8000
     workers: int | None = None
-    """Processes for quick questions; as many as there are cores without it. Half as many more do the long work."""
+    """Processes for quick questions; as many as there are cores without it. Half as many and one more do long work."""
     allow_anonymous: bool = False
     """Without tokens on an address that others can reach."""
     allowed_hosts: tuple[str, ...] = ()
@@ -110,9 +115,10 @@ def read_settings(text: str) -> Settings:
     settings: Settings = read_fields(Settings(), plain, "")
     check_host_names(settings.allowed_hosts, "allowed_hosts")
     clusters = expect_object(data.get("clusters", {}), "clusters")
+    limits: Limits = read_fields(Limits(), expect_object(data.get("limits", {}), "limits"), "limits")
     return replace(
         settings,
-        limits=read_fields(Limits(), expect_object(data.get("limits", {}), "limits"), "limits"),
+        limits=limits,
         tokens=read_tokens(expect_list(data.get("tokens", []), "tokens")),
         clusters={name: read_cluster(name, one, at("clusters", name)) for name, one in clusters.items()},
     )

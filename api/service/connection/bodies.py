@@ -43,7 +43,7 @@ async def read_body(request: Request, limits: Limits) -> bytes:
         detail = f"the body did not arrive in {limits.body_s:g} s"
         raise Problem("slow", detail, limit="body_s", headers={"connection": "close"}) from None
     except ClientDisconnect:
-        raise Problem("slow", "the client went away") from None
+        raise Problem("gone", "the client went away before the end of its body") from None
     return bytes(body)
 
 

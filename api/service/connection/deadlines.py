@@ -15,6 +15,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from rebalance_lab.api.service.connection.half_closed import HalfClosed
 from rebalance_lab.api.service.connection.problems import CONTENT_TYPE, Problem
 from rebalance_lab.api.service.service_settings import Limits
 
@@ -28,7 +29,7 @@ def protocol_class(limits: Limits) -> type[H11Protocol]:
     return WithDeadlines
 
 
-class Deadlines(H11Protocol):
+class Deadlines(HalfClosed):
     held_to: Limits
 
     def __init__(self, *given: Any, **named: Any) -> None:

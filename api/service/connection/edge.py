@@ -17,6 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rebalance_lab.api.service.connection.auth import Guard
+from rebalance_lab.api.service.connection.clients import name_client
 from rebalance_lab.api.service.connection.host_names import HostNames
 from rebalance_lab.api.service.connection.json_logs import log
 from rebalance_lab.api.service.connection.metrics import Metrics
@@ -62,6 +63,7 @@ class Passage:
         self.id = given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
         self.status = 0
         self.sent = 0
+        self.address = (scope.get("client") or ("",))[0]
         scope.setdefault("state", {}).update(request_id=self.id, owner=None)
 
     async def go(self, receive: Receive) -> None:
@@ -84,6 +86,7 @@ class Passage:
         path = self.scope["path"]
         if path not in OPEN and not path.startswith("/page/") and self.scope["method"] != "OPTIONS":
             self.scope["state"]["owner"] = self.edge.guard.admit(self.headers.get("authorization"))
+        self.scope["state"]["client"] = name_client(self.scope["state"]["owner"], self.address)
 
     async def on_send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -119,5 +122,5 @@ class Passage:
             ms=round(seconds * 1_000, 2),
             bytes=self.sent,
             token=self.scope["state"]["owner"],
-            client=(self.scope.get("client") or ("",))[0],
+            client=self.address,
         )
