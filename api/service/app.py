@@ -57,7 +57,9 @@ def create_app(settings: Settings) -> tuple[ASGIApp, Service]:
     for kind in (Problem, HTTPException):
         app.add_exception_handler(kind, on_problem(service, routes))
     app.include_router(about_routes.document_router(document(app, settings)))
-    guarded: ASGIApp = Edge(app, service.guard, service.metrics, HostNames(settings.host, settings.allowed_hosts))
+    guarded: ASGIApp = Edge(
+        app, service.guard, service.metrics, HostNames(settings.host, settings.allowed_hosts), service.body_room
+    )
     if settings.cors_origins:
         guarded = CORSMiddleware(
             guarded, allow_origins=settings.cors_origins, allow_methods=["*"], allow_headers=["authorization", "*"]

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from rebalance_lab.api.service.answer_cache import Answer, Cache
 from rebalance_lab.api.service.clusters import Clusters
 from rebalance_lab.api.service.connection.auth import Guard
+from rebalance_lab.api.service.connection.body_room import BodyRoom
 from rebalance_lab.api.service.connection.client_presence import run_while_present
 from rebalance_lab.api.service.connection.json_logs import log
 from rebalance_lab.api.service.connection.metrics import Metrics
@@ -50,6 +51,7 @@ class Service:
             niceness=SLOW_NICE,
         )
         self.places = Places(in_all=limits.jobs, per_client=limits.jobs_per_client)
+        self.body_room = BodyRoom(in_all=limits.bodies_bytes, per_client=limits.bodies_bytes_per_client)
         self.cache = Cache(limits.cache_bytes)
         self.guard = Guard(settings.tokens)
         self.metrics = Metrics()

@@ -30,6 +30,9 @@ class Limits:
     """
 
     body_bytes: int = 8_000_000
+    bodies_bytes: int = 64_000_000
+    """Of all open requests, as far as their bodies have arrived."""
+    bodies_bytes_per_client: int = 32_000_000
     members: int = 10_000
     partitions: int = 200_000
     requests: int = 100
@@ -116,6 +119,7 @@ def read_settings(text: str) -> Settings:
     check_host_names(settings.allowed_hosts, "allowed_hosts")
     clusters = expect_object(data.get("clusters", {}), "clusters")
     limits: Limits = read_fields(Limits(), expect_object(data.get("limits", {}), "limits"), "limits")
+    check_body_room(limits)
     return replace(
         settings,
         limits=limits,
@@ -154,6 +158,16 @@ KINDS: Mapping[Any, str] = {
     float: "a number above 0",
     tuple[str, ...]: "a list of texts",
 }
+
+
+def check_body_room(limits: Limits) -> None:
+    """Refuse less room than one body may take: such a body would be told to come again for ever."""
+    for name in ("bodies_bytes", "bodies_bytes_per_client"):
+        room = getattr(limits, name)
+        if room < limits.body_bytes:
+            raise ContractError(
+                at("limits", name), f"expected at least body_bytes, which is {limits.body_bytes:,}, got {room:,}"
+            )
 
 
 def check_host_names(names: Sequence[str], path: str) -> None:

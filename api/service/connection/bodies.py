@@ -36,6 +36,7 @@ async def read_body(request: Request, limits: Limits) -> bytes:
     try:
         async with asyncio.timeout(limits.body_s):
             async for part in request.stream():
+                request.state.body_share.grow(len(part))
                 body += part
                 if len(body) > limits.body_bytes:
                     raise too_large(limits)

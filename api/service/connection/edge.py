@@ -1,6 +1,6 @@
 """Check every request on its way in, and complete its answer on the way out.
 
-In         an id, the host it names, its token and that token's rate
+In         an id, the host it names, its token and that token's rate, and how much room its body may take
 Out        headers that keep browsers from guessing, framing and running foreign content; a log line; a measurement
 Bugs       end as a problem 500 with the request's id; the trace goes to the log
 Start at   Edge.__call__
@@ -17,6 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rebalance_lab.api.service.connection.auth import Guard
+from rebalance_lab.api.service.connection.body_room import BodyRoom, Share
 from rebalance_lab.api.service.connection.clients import name_client
 from rebalance_lab.api.service.connection.host_names import HostNames
 from rebalance_lab.api.service.connection.json_logs import log
@@ -41,8 +42,8 @@ HEADERS = {
 
 
 class Edge:
-    def __init__(self, app: ASGIApp, guard: Guard, metrics: Metrics, hosts: HostNames) -> None:
-        self.app, self.guard, self.metrics, self.hosts = app, guard, metrics, hosts
+    def __init__(self, app: ASGIApp, guard: Guard, metrics: Metrics, hosts: HostNames, room: BodyRoom) -> None:
+        self.app, self.guard, self.metrics, self.hosts, self.room = app, guard, metrics, hosts, room
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -64,6 +65,7 @@ class Passage:
         self.status = 0
         self.sent = 0
         self.address = (scope.get("client") or ("",))[0]
+        self.share = Share(edge.room, "")
         scope.setdefault("state", {}).update(request_id=self.id, owner=None)
 
     async def go(self, receive: Receive) -> None:
@@ -79,6 +81,7 @@ class Passage:
                 raise
             await self.refuse(Problem("failed", "the log of the service has more under this request_id"))
         finally:
+            self.share.release()
             self.note(time.perf_counter() - started)
 
     def check(self) -> None:
@@ -86,7 +89,9 @@ class Passage:
         path = self.scope["path"]
         if path not in OPEN and not path.startswith("/page/") and self.scope["method"] != "OPTIONS":
             self.scope["state"]["owner"] = self.edge.guard.admit(self.headers.get("authorization"))
-        self.scope["state"]["client"] = name_client(self.scope["state"]["owner"], self.address)
+        client = name_client(self.scope["state"]["owner"], self.address)
+        self.share.client = client
+        self.scope["state"].update(client=client, body_share=self.share)
 
     async def on_send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
