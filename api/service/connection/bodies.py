@@ -53,9 +53,12 @@ def too_large(limits: Limits) -> Problem:
 
 
 def respond(request: Request, answer: Answer, media: str = JSON) -> Response:
-    """Send an answer with an ETag: these POSTs change nothing, so it spares their answer as it would a GET's."""
+    """Send an answer with an ETag. A GET for what its client has already is answered 304.
+
+    A POST never is (RFC 9110 13.1.2). What it computes is no representation of its path, so If-None-Match always holds.
+    """
     headers = {"etag": answer.etag, "cache-control": "private, no-cache"}
-    if answer.etag in known_tags(request):
+    if request.method in ("GET", "HEAD") and not {answer.etag, "*"}.isdisjoint(known_tags(request)):
         return Response(status_code=304, headers=headers)
     return Response(answer.body, media_type=media, headers=headers)
 

@@ -8,6 +8,7 @@ Start at   Edge.__call__
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
@@ -75,6 +76,9 @@ class Passage:
             await self.edge.app(self.scope, receive, self.on_send)
         except Problem as problem:
             await self.refuse(problem)
+        except asyncio.CancelledError:  # the service stops, and waits for this request no longer
+            if not self.status:
+                await self.refuse(Problem("stopping", "try another one", retry_after_s=5))
         except Exception:  # whatever it is, the client hears of it and the log has the trace
             logging.getLogger("rebalance_lab.service").exception("bug", extra={"fields": {"request_id": self.id}})
             if self.status:
