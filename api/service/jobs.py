@@ -146,7 +146,7 @@ class Jobs:
                 job.becomes("cancelled")
 
     async def stop(self, within_s: float) -> None:
-        """Let running jobs that are followed finish in that time, and cancel the others.
+        """Let running jobs that are followed finish in that time, and cancel all other jobs.
 
         Nothing is fetched from a service that stops, so what a job finds reaches its followers alone.
         """

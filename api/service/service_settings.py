@@ -59,7 +59,7 @@ class Limits:
     jobs: int = 16
     """Simulations, recommendations and sizings that wait or run."""
     jobs_per_client: int = 8
-    """Of these, those of one token, or of one address where there are no tokens; at least one stays for others."""
+    """Of these, those of one token, or of one address without tokens; at least one place stays for other clients."""
     jobs_kept: int = 100
     """Simulations that are done and can still be fetched."""
     jobs_kept_per_client: int = 50

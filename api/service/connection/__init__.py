@@ -6,7 +6,7 @@ deadlines.py  connections that never finish a request
 framing.py    requests whose end is in doubt
 half_closed.py, client_presence.py   clients that end their side, and clients that are gone
 body_room.py  how many bytes of bodies are held, of one client and in all
-clients.py    who a client is, for limits
+clients.py    clients and their names, for limits
 host_names.py by which names clients may come
 auth.py       which client sends a request, and how often it may
 problems.py   RFC 9457 problems

@@ -1,4 +1,4 @@
-"""End work whose client has gone: its answer would reach no client, and others wait for its place.
+"""End work whose client has gone: its answer would reach no client, and other clients wait for its place.
 
 Start at   run_while_present
 """
@@ -32,6 +32,6 @@ async def run_while_present(request: Request, work: Coroutine[Any, Any, T]) -> T
 
 
 async def wait_until_gone(request: Request) -> None:
-    """Wait for the end of the connection; the body has been read, or nobody wants it."""
+    """Wait for the end of the connection, and drop what is left of the body."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -9,6 +9,7 @@ NETWORK_BITS = 64
 
 
 def name_client(token: str | None, address: str) -> str:
+    """Return the name under which limits count a client."""
     if token is not None:
         return token
     try:

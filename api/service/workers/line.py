@@ -63,10 +63,12 @@ class Line(Generic[T]):
             raise
 
     def put(self, one: T) -> None:
+        """Add a free process, and hand it to the next question."""
         self.free.append(one)
         self._hand_out()
 
     def leave(self, client: str) -> None:
+        """Take note that a client has a process less."""
         self._at_work[client] -= 1
         if not self._at_work[client]:
             del self._at_work[client]

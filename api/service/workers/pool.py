@@ -230,7 +230,7 @@ class Pool:
         except (asyncio.IncompleteReadError, ConnectionError):
             raise Died from None
         finally:
-            if not is_gone:  # such a question says nothing of how long others take
+            if not is_gone:  # a cancelled question does not show how long questions take
                 self.usual_s += 0.1 * (time.monotonic() - started - self.usual_s)
             self._line.leave(ask.client)
             self._line.put(worker) if whole else self._replace(worker)

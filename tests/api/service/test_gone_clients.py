@@ -1,4 +1,4 @@
-"""A question whose client is gone ends, and no client takes all the places of the others."""
+"""A question whose client is gone ends, and no client takes all the places of other clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Host header: names of this machine alone, unless the operator lists others. It keeps DNS rebinding out."""
+"""The Host header names this machine, or a host that the operator lists. The check keeps DNS rebinding out."""
 
 from __future__ import annotations
 
