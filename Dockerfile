@@ -1,7 +1,8 @@
 # The HTTP service as an image: non-root, with a read-only file system, and it says whether it lives.
 #   docker build -t rebalance-lab .
 #   docker run --read-only -p 127.0.0.1:8000:8000 rebalance-lab --allow-anonymous                 # for this machine alone
-#   docker run --read-only -p 8000:8000 -v ./service.toml:/service.toml:ro rebalance-lab --config /service.toml
+#   docker run --read-only -p 8000:8000 -v ./service.toml:/service.toml:ro rebalance-lab --config /service.toml --allowed-host lab.example
+# Other machines come by a name that the service does not know: --allowed-host says which, or allowed_hosts in the settings.
 ARG PYTHON=python:3.13-slim
 FROM ${PYTHON} AS build
 WORKDIR /src

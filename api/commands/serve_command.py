@@ -22,18 +22,21 @@ def serve_command(
     workers: int | None,
     clusters: Sequence[str],
     allow_anonymous: bool,
+    allowed_hosts: Sequence[str],
     log_level: str,
     new_token: str | None,
 ) -> None:
     if new_token is not None:
         print_token(new_token)
         return
-    from rebalance_lab.api.service.service_settings import Settings, check_reach, read_settings
+    from rebalance_lab.api.service.service_settings import Settings, check_host_names, check_reach, read_settings
 
     settings = Settings() if config is None else read_settings(read_input(config).decode("utf-8", "replace"))
     given: dict[str, Any] = {"host": host, "port": port, "workers": workers, "allow_anonymous": allow_anonymous or None}
     settings = replace(settings, **{name: value for name, value in given.items() if value is not None})
     settings = replace(settings, clusters={**settings.clusters, **named_clusters(clusters)})
+    check_host_names(allowed_hosts, "--allowed-host")
+    settings = replace(settings, allowed_hosts=(*settings.allowed_hosts, *allowed_hosts))
     check_reach(settings)
     if log_level not in ("debug", "info", "warning", "error"):
         raise ContractError("--log-level", f"expected debug, info, warning or error, got {log_level}")

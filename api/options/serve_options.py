@@ -31,6 +31,12 @@ def serve(
     allow_anonymous: Annotated[
         bool, typer.Option("--allow-anonymous", help="Listen on a reachable address without tokens.")
     ] = False,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allowed-host", metavar="NAME", help="A name that requests may give as Host; * is any; repeatable."
+        ),
+    ] = None,
     log_level: Annotated[
         str, typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning or error.")
     ] = "info",
@@ -42,7 +48,8 @@ def serve(
     """Answer over HTTP until Ctrl-C: the page at /, what the paths take at /openapi.json.
 
     Prints its address when it listens; logs are JSON lines on standard error. An address other than this machine's own
-    needs tokens (--new-token), or --allow-anonymous. Flags win over the file of --config.
+    needs tokens (--new-token), or --allow-anonymous. Requests must name this machine in their Host,
+    as localhost or by the address that they reach, or a name of --allowed-host. Flags win over the file of --config.
     """
     from rebalance_lab.api.commands.serve_command import serve_command
 
@@ -53,6 +60,7 @@ def serve(
         workers=workers,
         clusters=cluster or (),
         allow_anonymous=allow_anonymous,
+        allowed_hosts=allowed_host or (),
         log_level=log_level,
         new_token=new_token,
     )

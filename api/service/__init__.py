@@ -7,6 +7,7 @@ openapi/             what the paths take and give, as schemas with examples
 connection/          what every request passes: id, host, token, headers, log line, deadlines
 workers/             processes for all work that costs time, with limits
 service.py           what the routes share: processes, cache, jobs, clusters (answer_cache.py, clusters.py)
+places.py            how many long questions each client may have open
 jobs.py              simulations that are followed, fetched and cancelled
 page/                the web page: plain modules, no build step, nothing from elsewhere
 Start at             app.create_app

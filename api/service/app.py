@@ -18,11 +18,12 @@ from starlette.types import ASGIApp
 
 from rebalance_lab.api.service.connection.bodies import problem_response
 from rebalance_lab.api.service.connection.edge import OPEN, Edge
+from rebalance_lab.api.service.connection.host_names import HostNames
 from rebalance_lab.api.service.connection.problems import Problem
 from rebalance_lab.api.service.openapi.schemas import components
 from rebalance_lab.api.service.routes import about_routes, document_routes, group_routes, simulation_routes
 from rebalance_lab.api.service.service import Service
-from rebalance_lab.api.service.service_settings import LOOPBACK, Settings
+from rebalance_lab.api.service.service_settings import Settings
 
 ABOUT = """Assignments as Kafka makes them, simulations of a consumer group's life, and which strategy to take.
 
@@ -56,21 +57,14 @@ def create_app(settings: Settings) -> tuple[ASGIApp, Service]:
     for kind in (Problem, HTTPException):
         app.add_exception_handler(kind, on_problem(service, routes))
     app.include_router(about_routes.document_router(document(app, settings)))
-    guarded: ASGIApp = Edge(app, service.guard, service.metrics, hosts(settings))
+    guarded: ASGIApp = Edge(
+        app, service.guard, service.metrics, HostNames(settings.host, settings.allowed_hosts), service.body_room
+    )
     if settings.cors_origins:
         guarded = CORSMiddleware(
             guarded, allow_origins=settings.cors_origins, allow_methods=["*"], allow_headers=["authorization", "*"]
         )
     return guarded, service
-
-
-def hosts(settings: Settings) -> tuple[str, ...]:
-    """Return the host names to accept. A service without tokens trusts every client, so a foreign page must not reach
-    it.
-    """
-    if settings.allowed_hosts or settings.tokens or settings.host not in LOOPBACK:
-        return settings.allowed_hosts
-    return ("127.0.0.1", "localhost", "[::1]")
 
 
 def on_problem(service: Service, routes: Sequence[Route]) -> Any:

@@ -19,6 +19,8 @@ from rebalance_lab.harness.scenario.units import quoted
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+HOST = re.compile(r"\*|[A-Za-z0-9._-]{1,253}|\[?[0-9A-Fa-f:.]{2,45}\]?")
+PORT = re.compile(r"[^:]*:[0-9]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,9 @@ class Limits:
     """
 
     body_bytes: int = 8_000_000
+    bodies_bytes: int = 64_000_000
+    """Of all open requests, as far as their bodies have arrived."""
+    bodies_bytes_per_client: int = 32_000_000
     members: int = 10_000
     partitions: int = 200_000
     requests: int = 100
@@ -48,11 +53,16 @@ class Limits:
     waiting: int = 64
     """Requests that wait for a process."""
     waiting_s: float = 2.0
-    """How long a quick question may be expected to wait: when it would be longer, none is taken on."""
+    """How long a quick question may wait for a process; when it would be longer, it is refused at once."""
+    slow_waiting_s: float = 30.0
+    """The same for a recommendation or a sizing; a simulation waits as a job."""
     jobs: int = 16
-    """Simulations and recommendations that wait or run."""
+    """Simulations, recommendations and sizings that wait or run."""
+    jobs_per_client: int = 8
+    """Of these, those of one token, or of one address without tokens; at least one place stays for other clients."""
     jobs_kept: int = 100
     """Simulations that are done and can still be fetched."""
+    jobs_kept_per_client: int = 50
     cache_bytes: int = 64_000_000
     worker_bytes: int = 4_000_000_000
     """Address space of one process."""
@@ -81,11 +91,13 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8000
     workers: int | None = None
-    """Processes for quick questions; as many as there are cores without it. Half as many more do the long work."""
+    """Processes for quick questions; as many as there are cores without it. Half as many and one more do long work."""
     allow_anonymous: bool = False
     """Without tokens on an address that others can reach."""
     allowed_hosts: tuple[str, ...] = ()
-    """Names in a request's Host, for a service without tokens: another one is a page that plays tricks with DNS."""
+    """Names in a request's Host beside those of this machine; "*" is any. Every other name is refused, because it may
+    come from a page that plays tricks with DNS.
+    """
     cors_origins: tuple[str, ...] = ()
     graceful_s: float = 20.0
     limits: Limits = Limits()
@@ -104,10 +116,13 @@ def read_settings(text: str) -> Settings:
     refuse_unknown(data, (*SERVER_KEYS, "limits", "tokens", "clusters"), "")
     plain = {name: value for name, value in data.items() if name in SERVER_KEYS}
     settings: Settings = read_fields(Settings(), plain, "")
+    check_host_names(settings.allowed_hosts, "allowed_hosts")
     clusters = expect_object(data.get("clusters", {}), "clusters")
+    limits: Limits = read_fields(Limits(), expect_object(data.get("limits", {}), "limits"), "limits")
+    check_body_room(limits)
     return replace(
         settings,
-        limits=read_fields(Limits(), expect_object(data.get("limits", {}), "limits"), "limits"),
+        limits=limits,
         tokens=read_tokens(expect_list(data.get("tokens", []), "tokens")),
         clusters={name: read_cluster(name, one, at("clusters", name)) for name, one in clusters.items()},
     )
@@ -143,6 +158,22 @@ KINDS: Mapping[Any, str] = {
     float: "a number above 0",
     tuple[str, ...]: "a list of texts",
 }
+
+
+def check_body_room(limits: Limits) -> None:
+    """Refuse less room than one body may take: such a body would be told to come again for ever."""
+    for name in ("bodies_bytes", "bodies_bytes_per_client"):
+        room = getattr(limits, name)
+        if room < limits.body_bytes:
+            raise ContractError(
+                at("limits", name), f"expected at least body_bytes, which is {limits.body_bytes:,}, got {room:,}"
+            )
+
+
+def check_host_names(names: Sequence[str], path: str) -> None:
+    for name in names:
+        if not HOST.fullmatch(name) or PORT.fullmatch(name):
+            raise ContractError(path, f"expected a host such as lab.example, without a port, got {quoted(name)}")
 
 
 def read_tokens(values: Sequence[Any]) -> tuple[Token, ...]:

@@ -75,6 +75,11 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(autouse=True)
+def nothing_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+
+
 def run(python: Path, project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [str(python.with_name("rebalance-lab")), *arguments]
     return subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=120, check=False)

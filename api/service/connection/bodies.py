@@ -40,6 +40,7 @@ async def read_body(request: Request, limits: Limits) -> bytes:
     try:
         async with asyncio.timeout(limits.body_s):
             async for part in request.stream():
+                request.state.body_share.grow(len(part))
                 body += part
                 if len(body) > limits.body_bytes:
                     raise too_large(limits)
@@ -47,7 +48,7 @@ async def read_body(request: Request, limits: Limits) -> bytes:
         detail = f"the body did not arrive in {limits.body_s:g} s"
         raise Problem("slow", detail, limit="body_s", headers={"connection": "close"}) from None
     except ClientDisconnect:
-        raise Problem("slow", "the client went away") from None
+        raise Problem("gone", "the client went away before the end of its body") from None
     return bytes(body)
 
 
@@ -56,9 +57,12 @@ def too_large(limits: Limits) -> Problem:
 
 
 def respond(request: Request, answer: Answer, media: str = JSON) -> Response:
-    """Send an answer with an ETag: these POSTs change nothing, so it spares their answer as it would a GET's."""
+    """Send an answer with an ETag. A GET for what its client has already is answered 304.
+
+    A POST never is (RFC 9110 13.1.2). What it computes is no representation of its path, so If-None-Match always holds.
+    """
     headers = {"etag": answer.etag, "cache-control": "private, no-cache"}
-    if answer.etag in known_tags(request):
+    if request.method in ("GET", "HEAD") and not {answer.etag, "*"}.isdisjoint(known_tags(request)):
         return Response(status_code=304, headers=headers)
     return Response(answer.body, media_type=media, headers=headers)
 

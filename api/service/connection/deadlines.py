@@ -4,6 +4,7 @@ A thousand clients that never finish a request would otherwise use up all connec
 
 Head       must be there in `header_s` after its first byte, or after the connection was made
 Rest       what is left of a body when its answer is sent is read and thrown away, for `body_s` at most
+End        a service that stops waits for `STOP_S` for requests that are still arriving
 Room       beyond `connections` a connection is answered 503 and closed
 """
 
@@ -15,10 +16,13 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from rebalance_lab.api.service.connection.framing import StrictParser
+from rebalance_lab.api.service.connection.half_closed import HalfClosed
 from rebalance_lab.api.service.connection.problems import CONTENT_TYPE, Problem
 from rebalance_lab.api.service.service_settings import Limits
 
 LINGER_S = 0.5
+STOP_S = 2.0
 
 
 def protocol_class(limits: Limits) -> type[H11Protocol]:
@@ -28,11 +32,12 @@ def protocol_class(limits: Limits) -> type[H11Protocol]:
     return WithDeadlines
 
 
-class Deadlines(H11Protocol):
+class Deadlines(HalfClosed):
     held_to: Limits
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
+        self.conn: StrictParser = StrictParser(h11.SERVER)
         self.deadline: asyncio.TimerHandle | None = None
         self.is_away = False
 
@@ -61,8 +66,16 @@ class Deadlines(H11Protocol):
         if self.conn.their_state is h11.SEND_BODY and not self.transport.is_closing():
             self.arm(self.held_to.body_s)
 
+    def shutdown(self) -> None:
+        super().shutdown()
+        self.loop.call_later(STOP_S, self.stop_arrival)
+
+    def stop_arrival(self) -> None:
+        if self.cycle is not None and self.cycle.more_body and not self.cycle.response_complete:
+            self.transport.close()
+
     def send_400_response(self, msg: str) -> None:
-        self.turn_away(Problem("malformed", msg))
+        self.turn_away(Problem("malformed", self.conn.fault or msg))
 
     def arm(self, after_s: float) -> None:
         self.disarm()
@@ -82,7 +95,8 @@ class Deadlines(H11Protocol):
         self.is_away = True
         if self.transport.is_closing():
             return
-        if self.cycle is None or (self.cycle.response_complete and self.conn.their_state is not h11.SEND_BODY):
+        is_between = self.conn.their_state is not h11.SEND_BODY or self.conn.fault is not None
+        if self.cycle is None or (self.cycle.response_complete and is_between):
             self.transport.write(as_http(problem))
             self.transport.write_eof()
             # A connection that is closed with bytes unread is reset, and the client would never see the answer.

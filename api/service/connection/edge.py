@@ -1,6 +1,6 @@
 """Check every request on its way in, and complete its answer on the way out.
 
-In         an id, the host it names, its token and that token's rate
+In         an id, the host it names, its token and that token's rate, and how much room its body may take
 Out        headers that keep browsers from guessing, framing and running foreign content; a log line; a measurement
 Bugs       end as a problem 500 with the request's id; the trace goes to the log
 Start at   Edge.__call__
@@ -8,16 +8,19 @@ Start at   Edge.__call__
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
 import time
-from collections.abc import Sequence
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rebalance_lab.api.service.connection.auth import Guard
+from rebalance_lab.api.service.connection.body_room import BodyRoom, Share
+from rebalance_lab.api.service.connection.clients import name_client
+from rebalance_lab.api.service.connection.host_names import HostNames
 from rebalance_lab.api.service.connection.json_logs import log
 from rebalance_lab.api.service.connection.metrics import Metrics
 from rebalance_lab.api.service.connection.problems import CONTENT_TYPE, Problem
@@ -40,9 +43,8 @@ HEADERS = {
 
 
 class Edge:
-    def __init__(self, app: ASGIApp, guard: Guard, metrics: Metrics, hosts: Sequence[str]) -> None:
-        self.app, self.guard, self.metrics = app, guard, metrics
-        self.hosts = frozenset(hosts)
+    def __init__(self, app: ASGIApp, guard: Guard, metrics: Metrics, hosts: HostNames, room: BodyRoom) -> None:
+        self.app, self.guard, self.metrics, self.hosts, self.room = app, guard, metrics, hosts, room
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -63,6 +65,8 @@ class Passage:
         self.id = given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
         self.status = 0
         self.sent = 0
+        self.address = (scope.get("client") or ("",))[0]
+        self.share = Share(edge.room, "")
         scope.setdefault("state", {}).update(request_id=self.id, owner=None)
 
     async def go(self, receive: Receive) -> None:
@@ -72,20 +76,26 @@ class Passage:
             await self.edge.app(self.scope, receive, self.on_send)
         except Problem as problem:
             await self.refuse(problem)
+        except asyncio.CancelledError:  # the service stops, and waits for this request no longer
+            if not self.status:
+                await self.refuse(Problem("stopping", "try another one", retry_after_s=5))
         except Exception:  # whatever it is, the client hears of it and the log has the trace
             logging.getLogger("rebalance_lab.service").exception("bug", extra={"fields": {"request_id": self.id}})
             if self.status:
                 raise
             await self.refuse(Problem("failed", "the log of the service has more under this request_id"))
         finally:
+            self.share.release()
             self.note(time.perf_counter() - started)
 
     def check(self) -> None:
-        if self.edge.hosts and host_of(self.headers.get("host", "")) not in self.edge.hosts:
-            raise Problem("wrong-host", "the request's Host is not one of this service's")
+        self.edge.hosts.check(self.headers.get("host", ""), (self.scope.get("server") or ("",))[0])
         path = self.scope["path"]
         if path not in OPEN and not path.startswith("/page/") and self.scope["method"] != "OPTIONS":
             self.scope["state"]["owner"] = self.edge.guard.admit(self.headers.get("authorization"))
+        client = name_client(self.scope["state"]["owner"], self.address)
+        self.share.client = client
+        self.scope["state"].update(client=client, body_share=self.share)
 
     async def on_send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -121,11 +131,5 @@ class Passage:
             ms=round(seconds * 1_000, 2),
             bytes=self.sent,
             token=self.scope["state"]["owner"],
-            client=(self.scope.get("client") or ("",))[0],
+            client=self.address,
         )
-
-
-def host_of(header: str) -> str:
-    """Return the host without the port; `[::1]:8000` is `[::1]`."""
-    found = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^:]*)(?::\d+)?", header)
-    return found[1].lower() if found else header

@@ -26,6 +26,7 @@ TITLES: Mapping[str, tuple[int, str]] = {
     "invalid": (422, "The request is wrong"),
     "limit": (422, "The request asks for too much"),
     "rate": (429, "Too many requests"),
+    "gone": (499, "The client is gone"),
     "failed": (500, "The service has a bug"),
     "busy": (503, "The service is busy"),
     "stopping": (503, "The service is stopping"),

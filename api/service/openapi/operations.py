@@ -42,7 +42,7 @@ def operation(
 ) -> dict[str, Any]:
     """Return keyword arguments for a FastAPI route. `name` is its id, and under it stand its examples."""
     extra: dict[str, Any] = {
-        "parameters": documented([*parameters, *([IF_NONE_MATCH] if cached else [])]),
+        "parameters": documented([*parameters, *([IF_NONE_MATCH] if cached and not takes else [])]),
     }
     kinds = [*ALWAYS, *(ASKING if takes else ()), *problems]
     responses: dict[int | str, Any] = {}
@@ -59,7 +59,8 @@ def operation(
     responses[status] = {"description": "As asked", **answer_response(name, gives, media)}
     if cached:
         responses[status]["headers"] = ETAG
-        responses[304] = {"description": "Nothing has changed since If-None-Match"}
+        if not takes:
+            responses[304] = {"description": "Nothing has changed since If-None-Match"}
     if links:
         responses[status]["links"] = dict(links)
     return {

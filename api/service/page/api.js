@@ -1,4 +1,6 @@
 // Questions to the service that this page came from. A problem is thrown with its path, as the service tells it.
+import { parse } from "./dom.js";
+
 let token = sessionStorage.getItem("token") || "";
 const needs = [];
 
@@ -25,11 +27,13 @@ async function ask(path, options = {}) {
     throw new Problem({ detail: "the service does not answer" });
   }
   if (answer.status === 401) needs.forEach((one) => one());
-  if (!answer.ok) throw new Problem(await answer.json().catch(() => ({ detail: `status ${answer.status}` })));
+  if (!answer.ok) throw new Problem(await read(answer).catch(() => ({ detail: `status ${answer.status}` })));
   return answer;
 }
 
-export const get = async (path) => (await ask(path)).json();
+const read = async (answer) => parse(await answer.text());
+
+export const get = async (path) => read(await ask(path));
 export const remove = (path) => ask(path, { method: "DELETE" });
 
 // `document` is text as somebody wrote it, or data.
@@ -42,7 +46,7 @@ export async function post(path, document, options = {}) {
     headers: { "content-type": isYaml ? "application/yaml" : "application/json" },
     ...options,
   });
-  return answer.json();
+  return read(answer);
 }
 
 // Server-sent events by fetch: EventSource could not carry a token.
@@ -57,7 +61,7 @@ export async function follow(path, told) {
     text = events.pop();
     for (const event of events) {
       const data = event.split("\n").find((line) => line.startsWith("data: "));
-      if (data) told((last = JSON.parse(data.slice(6))));
+      if (data) told((last = parse(data.slice(6))));
     }
   }
 }

@@ -11,6 +11,17 @@ export function h(tag, props = {}, ...children) {
   return made;
 }
 
+// Objects that come from outside have names as keys, and "constructor" is a good name. So they inherit nothing, and what
+// has no such key of its own gives undefined.
+export function bare(value) {
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map(bare);
+  const made = Object.create(null);
+  for (const [name, one] of Object.entries(value)) made[name] = bare(one);
+  return made;
+}
+export const parse = (text) => bare(JSON.parse(text));
+
 export const $ = (id) => document.getElementById(id);
 export const show = (place, ...children) => place.replaceChildren(...children.flat(Infinity).filter(Boolean));
 export const number = (n) => (Number.isInteger(n) ? n.toLocaleString("en") : n.toLocaleString("en", { maximumSignificantDigits: 3 }));

@@ -1,7 +1,7 @@
 // The group: rows of a form, or text. Both say the same; the form is for what it can hold, the text for everything.
-import { $, h, ranges, show } from "./dom.js";
+import { $, bare, h, parse, ranges, show } from "./dom.js";
 
-export const EXAMPLES = {
+export const EXAMPLES = bare({
   fourth: {
     topics: { orders: { partitions: 8 }, payments: { partitions: 4 } },
     members: {
@@ -37,14 +37,14 @@ timeline:
   - {at: 2m30s, start: consumer-1}
   - {at: 4m, pause: {members: consumer-2, for: 20s}}
 `,
-};
+});
 
 const NUMBERS = /^(\d+)(?:-(\d+))?$/;
 const names = (text) => text.split(/[,\s]+/).filter(Boolean);
 
 // "orders 0-2 5, payments 1" as the command line prints shares.
 function parseShare(text) {
-  const owned = {};
+  const owned = bare({});
   for (const part of text.split(",").map((one) => one.trim()).filter(Boolean)) {
     const [topic, ...numbers] = part.split(/\s+/);
     owned[topic] = numbers.flatMap((one) => {
@@ -93,7 +93,7 @@ export function addMember() {
 }
 
 // What the form does not show (racks, load, capacity) is kept by name.
-let shown = { topics: {}, members: {} };
+let shown = bare({ topics: {}, members: {} });
 
 export function fillForm(group) {
   shown = group;
@@ -105,7 +105,7 @@ export function fillForm(group) {
 }
 
 export function readForm() {
-  const group = { topics: {}, members: {} };
+  const group = bare({ topics: {}, members: {} });
   const values = (row) => [...row.querySelectorAll("input")].map((one) => one.value.trim());
   for (const row of $("topics").children) {
     const [name, partitions] = values(row);
@@ -128,7 +128,7 @@ export function readForm() {
 export function readText(text) {
   if (!text.trim()) throw new Error("there is nothing yet: paste a group or a scenario");
   if (!text.trimStart().startsWith("{")) return { kind: "scenario", text };
-  const data = JSON.parse(text);
+  const data = parse(text);
   const group = data.group || data.snapshot?.group || data.snapshot || data;
   if (data.duration === undefined && group.topics && group.members) return { kind: "group", group, strategy: data.strategy };
   return { kind: "scenario", text };

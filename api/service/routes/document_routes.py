@@ -53,7 +53,7 @@ def router(service: Service) -> APIRouter:
         media_of(request)
         options = parameters.read_query(request.query_params, assigning)
         question = Question("assign", await read_body(request, limits), options)
-        return respond(request, await service.ask(question, "assign_s"))
+        return respond(request, await service.answer(request, question, "assign_s"))
 
     @made.post(
         "/v1/compare-assignments",
@@ -71,7 +71,7 @@ def router(service: Service) -> APIRouter:
         media_of(request)
         options = parameters.read_query(request.query_params, (parameters.OPTIMUM,))
         question = Question("compare-assignments", await read_body(request, limits), options)
-        return respond(request, await service.ask(question, "assign_s"))
+        return respond(request, await service.answer(request, question, "assign_s"))
 
     @made.post(
         "/v1/recommend",
@@ -92,7 +92,7 @@ def router(service: Service) -> APIRouter:
         media = media_of(request, yaml=True)
         options = advice_options(parameters.read_query(request.query_params, advising), media, limits.seeds)
         question = Question("recommend", await read_body(request, limits), options)
-        return respond(request, await service.ask(question, "recommend_s", slow=True))
+        return respond(request, await service.answer(request, question, "recommend_s", slow=True))
 
     @made.post(
         "/v1/size",
@@ -110,6 +110,6 @@ def router(service: Service) -> APIRouter:
         media_of(request)
         parameters.read_query(request.query_params, ())
         question = Question("size", await read_body(request, limits))
-        return respond(request, await service.ask(question, "recommend_s", slow=True))
+        return respond(request, await service.answer(request, question, "recommend_s", slow=True))
 
     return made

@@ -51,7 +51,7 @@ def router(service: Service) -> APIRouter:
             description="Its present is known; a deploy, a crash and a scale-out are assumed for its life.",
             gives=ref("Advice"),
             parameters=(GROUP, *advising),
-            problems=("not-found", "invalid", "limit", "cluster"),
+            problems=("not-found", "invalid", "limit", "cluster", "busy"),
             cached=True,
         ),
     )
@@ -60,6 +60,6 @@ def router(service: Service) -> APIRouter:
         found = await service.clusters.describe(asked.pop("cluster", None), request.path_params["group"])
         body = json.dumps(found["snapshot"]).encode()
         question = Question("recommend", body, advice_options(asked, "json", limits.seeds))
-        return respond(request, await service.ask(question, "recommend_s", slow=True))
+        return respond(request, await service.answer(request, question, "recommend_s", slow=True))
 
     return made

@@ -67,10 +67,10 @@ def router(service: Service) -> APIRouter:
         media = media_of(request, yaml=True)
         options = {"media": media, **parameters.read_query(request.query_params, ASKED)}
         body = await read_body(request, limits)
-        service.jobs.check_room()
+        service.places.check(request.state.client)
         # A scenario that is wrong is refused here and not by a job that fails.
-        await service.ask(Question("check-simulation", body, options), "assign_s")
-        job = service.jobs.submit(Question("simulate", body, options), request.state.owner)
+        await service.answer(request, Question("check-simulation", body, options), "assign_s")
+        job = service.jobs.submit(Question("simulate", body, options), request.state.owner, request.state.client)
         return told(job, 201, location=f"/v1/simulations/{job.id}")
 
     @made.get(

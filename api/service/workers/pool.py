@@ -3,6 +3,7 @@
 Given      how many processes, how many questions may wait for one, and the limits the processes hold to
 Bound      when enough questions wait, or one would wait too long, it is refused at once (Busy) with a time to retry
 Time       a process is killed when its question takes too long, or when the client of its question went away
+Clients    take turns, and none of them has more than `most_per_client` processes at a time
 Death      a process that dies with a question (kill -9, out of memory) is replaced, and the question asked once more
 Start at   Pool.run
 """
@@ -23,6 +24,7 @@ from typing import Any
 
 from rebalance_lab.api.service.service_settings import Limits
 from rebalance_lab.api.service.workers.frames import PREFIX, Kind, frame, frame_json
+from rebalance_lab.api.service.workers.line import Line
 from rebalance_lab.api.service.workers.worker import main
 
 Progress = Callable[[Mapping[str, Any]], None]
@@ -32,9 +34,11 @@ REST_S = 0.2
 
 
 class Busy(Exception):
-    def __init__(self, retry_after_s: int) -> None:
-        super().__init__("enough wait already")
-        self.retry_after_s = retry_after_s
+    """Tell that there is no process for a question; `limit` is the limit's name in the settings."""
+
+    def __init__(self, message: str, limit: str, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.limit, self.retry_after_s = limit, retry_after_s
 
 
 class Refused(Exception):
@@ -66,6 +70,17 @@ class Question:
     operation: str
     body: bytes
     options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question with the time that it may take, and the client that it is for."""
+
+    question: Question
+    time_s: float
+    progress: Progress | None
+    client: str
+    waiting_s: float
 
 
 @dataclass(slots=True, eq=False)
@@ -107,16 +122,24 @@ class Worker:
 
 class Pool:
     def __init__(
-        self, name: str, size: int, limits: Limits, *, waiting: int, waiting_s: float = math.inf, niceness: int
+        self,
+        name: str,
+        size: int,
+        limits: Limits,
+        *,
+        waiting: int,
+        waiting_s: float = math.inf,
+        waiting_name: str = "waiting_s",
+        most_per_client: float = math.inf,
+        niceness: int,
     ) -> None:
         self.name, self.size, self.most_waiting, self.most_waiting_s = name, size, waiting, waiting_s
-        self.limits, self.niceness = limits, niceness
-        self.waiting = 0
+        self.limits, self.niceness, self.waiting_name = limits, niceness, waiting_name
         self.restarts = 0
         self.usual_s = 0.01
         """How long a question takes of late: what Retry-After is guessed from."""
         self.workers: set[Worker] = set()
-        self._idle: asyncio.Queue[Worker] = asyncio.Queue()
+        self._line: Line[Worker] = Line(most_per_client)
         self._tasks: set[asyncio.Task[None]] = set()
         self._started = self._stopped = False
         self._no_new_one = False
@@ -145,57 +168,82 @@ class Pool:
 
     @property
     def busy(self) -> int:
-        return len(self.workers) - self._idle.qsize()
+        return len(self.workers) - len(self._line.free)
 
-    def check_room(self) -> None:
-        wait_s = self.usual_s * self.waiting / self.size
-        if self.waiting >= self.most_waiting or (self.waiting > self.size and wait_s > self.most_waiting_s):
-            raise Busy(max(1, min(60, math.ceil(wait_s))))
+    @property
+    def waiting(self) -> int:
+        return self._line.waiting
 
-    async def run(self, question: Question, *, time_s: float, progress: Progress | None = None) -> bytes:
-        self.check_room()
+    def expect_wait_s(self, client: str) -> float:
+        """Return how long the next question of a client is going to wait."""
+        return self.usual_s * self._line.count_ahead(client) / min(self.size, self._line.most_per_client)
+
+    def check_room(self, client: str, waiting_s: float) -> None:
+        if self.waiting >= self.most_waiting:
+            raise self.make_busy("enough wait already", "waiting", client)
+        if self._line.count_ahead(client) > self.size and self.expect_wait_s(client) > waiting_s:
+            raise self.make_busy(f"this would wait for more than {waiting_s:g} s", self.waiting_name, client)
+
+    def make_busy(self, message: str, limit: str, client: str) -> Busy:
+        return Busy(message, limit, max(1, min(60, math.ceil(self.expect_wait_s(client)))))
+
+    async def run(
+        self,
+        question: Question,
+        *,
+        time_s: float,
+        progress: Progress | None = None,
+        client: str = "",
+        waiting_s: float | None = None,
+    ) -> bytes:
+        """Return the answer. `waiting_s` wins over the pool's own limit on waiting for a process."""
+        ask = Ask(question, time_s, progress, client, self.most_waiting_s if waiting_s is None else waiting_s)
+        self.check_room(client, ask.waiting_s)
         try:
-            return await self._ask(question, time_s, progress)
+            return await self._ask(ask)
         except Died:
-            return await self._ask(question, time_s, progress)
+            return await self._ask(ask)
 
-    async def _ask(self, question: Question, time_s: float, progress: Progress | None) -> bytes:
+    async def _ask(self, ask: Ask) -> bytes:
         """Ask the next process that lives. However many were killed in their sleep, they are being replaced."""
         while True:
             with suppress(WasDead):
-                return await self._once(question, time_s, progress)
+                return await self._once(ask)
 
-    async def _once(self, question: Question, time_s: float, progress: Progress | None) -> bytes:
-        worker = await self._next()
+    async def _once(self, ask: Ask) -> bytes:
+        worker = await self._next(ask)
         started = time.monotonic()
-        whole = False
+        whole = is_gone = False
         try:
-            async with asyncio.timeout(time_s):
-                answer = await worker.ask(question, progress)
+            async with asyncio.timeout(ask.time_s):
+                answer = await worker.ask(ask.question, ask.progress)
             whole = True
             return answer
         except (Refused, Failed):
             whole = True
+            raise
+        except asyncio.CancelledError:
+            is_gone = True
             raise
         except TimeoutError:
             raise TookTooLong from None
         except (asyncio.IncompleteReadError, ConnectionError):
             raise Died from None
         finally:
-            self.usual_s += 0.1 * (time.monotonic() - started - self.usual_s)
-            self._give_back(worker) if whole else self._replace(worker)
+            if not is_gone:  # a cancelled question does not show how long questions take
+                self.usual_s += 0.1 * (time.monotonic() - started - self.usual_s)
+            self._line.leave(ask.client)
+            self._line.put(worker) if whole else self._replace(worker)
 
-    async def _next(self) -> Worker:
-        self.waiting += 1
+    async def _next(self, ask: Ask) -> Worker:
         try:
-            while (worker := await self._idle.get()).reader.at_eof():
-                self._replace(worker)
-            return worker
-        finally:
-            self.waiting -= 1
-
-    def _give_back(self, worker: Worker) -> None:
-        self._idle.put_nowait(worker)
+            async with asyncio.timeout(None if math.isinf(ask.waiting_s) else ask.waiting_s):
+                while (worker := await self._line.take(ask.client)).reader.at_eof():
+                    self._line.leave(ask.client)
+                    self._replace(worker)
+                return worker
+        except TimeoutError:
+            raise self.make_busy(f"this waited for {ask.waiting_s:g} s", self.waiting_name, ask.client) from None
 
     def _replace(self, worker: Worker) -> None:
         self.workers.discard(worker)
@@ -228,7 +276,7 @@ class Pool:
         await worker.receive()
         self.workers.add(worker)
         self._no_new_one = False
-        self._idle.put_nowait(worker)
+        self._line.put(worker)
 
 
 def context() -> ForkServerContext:

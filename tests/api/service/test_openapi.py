@@ -25,7 +25,9 @@ simulation_s = 3.0
 members = 200
 partitions = 2000
 jobs = 500
+jobs_per_client = 499
 waiting = 500
+waiting_s = 60.0
 """
 QUERY = {"/v1/simulations": "?strategy=range", "/v1/recommend": "?seeds=1"}
 

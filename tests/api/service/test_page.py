@@ -215,6 +215,45 @@ def test_names_are_text_and_never_markup(opened: Open) -> None:
     assert tab.locator("img").count() == 0
 
 
+INHERITED = ("constructor", "toString", "__proto__", "hasOwnProperty")
+"""Every plain object of JavaScript has these without being told."""
+
+
+def test_names_that_every_object_has_are_names_like_others(opened: Open) -> None:
+    tab = opened()
+    topics = {name: {"partitions": 2} for name in (*INHERITED, "orders")}
+    members = {name: {"topics": list(topics), "owned": {"__proto__": [0]}} for name in INHERITED}
+    members["plain"] = {"topics": ["orders"]}
+    paste(tab, json.dumps({"topics": topics, "members": members}))
+    until(tab, "document.querySelectorAll('.matrix tbody tr').length === 5")
+    assert tab.locator(".matrix .cell.kept, .matrix .cell.got").count() == 10
+    assert sorted(tab.locator(".matrix tbody th").all_inner_texts()) == sorted([*INHERITED, "plain"])
+    tab.locator("[name=how][value=form]").check(force=True)  # through the form and back
+    until(tab, "document.querySelectorAll('.matrix tbody tr').length === 5")
+    tab.locator("[name=how][value=text]").check(force=True)
+    assert json.loads(tab.locator("#document").input_value())["topics"] == topics
+    read = json.loads(tab.locator("#document").input_value())["members"]
+    assert set(read) == set(members)
+    assert all(read[name]["owned"] == {"__proto__": [0]} for name in INHERITED)
+    tab.locator("#tab-compare").click()
+    tab.wait_for_selector("#comparison tbody tr")
+    tab.evaluate(NOT_FOR_EVER)
+    tab.locator("#tab-simulate").click()
+    tab.locator("#run").click()
+    tab.wait_for_selector("#play")
+    assert "constructor" in tab.locator(".moment").inner_text()
+
+
+def test_a_member_without_one_of_such_topics_is_drawn(opened: Open) -> None:
+    tab = opened()
+    for name in INHERITED:
+        topics = {name: {"partitions": 2}, "orders": {"partitions": 1}}
+        members = {f"of {name}": {"topics": [name]}, "other": {"topics": ["orders"]}}
+        paste(tab, json.dumps({"topics": topics, "members": members}))
+        tab.wait_for_selector(f".matrix >> text=of {name}")
+        assert tab.locator(".matrix .cell.got").count() == 3
+
+
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
 def test_no_barriers_and_no_sideways_scrolling(opened: Open, tmp_path: Path, width: int, scheme: str) -> None:
     """axe-core on every view, and a screenshot of each."""
