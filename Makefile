@@ -67,7 +67,7 @@ test-deep: $(VENV)/.dev
 	$(BIN)/python -m tests.harness.random_scenarios --runs $(SCENARIOS) --seed 1
 	$(BIN)/python -m tests.harness.leaps
 	$(BIN)/python -m tests.harness.leaps --lives --runs 80
-	$(BIN)/python -m tests.harness.kafka.wire.differential --runs $(SEQUENCES) --seed 1
+	$(BIN)/python -m tests.harness.kafka.wire.differential --runs $(SEQUENCES) --configs 12
 	$(BIN)/python -m tests.harness.kafka.wire.interop --rounds 2
 	$(BIN)/python -m tests.harness.kafka.live.chaos --minutes $(CHAOS)
 	$(BIN)/python -m tests.spark_eval.proofs

@@ -139,6 +139,8 @@ class Coordinator:
     def on_append(self, append_id: int, now_ms: int, error: Error = Error.NONE) -> list[Effect]:
         turn = Turn(self.shard, now_ms)
         pending = self.shard.pending.pop(append_id)
+        if error is Error.NONE:
+            self.shard.show_unrecorded()
         pending.done(turn, error)
         for waiting in pending.waiting:
             waiting(turn, error)

@@ -145,6 +145,8 @@ def store_offsets(
                 apply_offset(turn.shard.image, record)
         if created is not None and records:
             turn.settle_birth(created, error)
+        elif created is not None:
+            turn.shard.unrecorded.append(created)
         refused = append_error(error)
         for (name, partition), result in zip(wanted, accepted, strict=True):
             add_result(results, name, partition.partition_index, refused or result)

@@ -54,10 +54,17 @@ class Shard:
     image: Image = field(default_factory=Image)
     next_append_id: int = 1
     pending: dict[int, PendingAppend] = field(default_factory=dict)
+    unrecorded: list[ClassicGroup] = field(default_factory=list)
+    """Groups that came to be without a record. Views show them from the next durable append on, of whatever group."""
 
     @property
     def groups(self) -> dict[str, ClassicGroup]:
         return self.image.groups
+
+    def show_unrecorded(self) -> None:
+        for group in self.unrecorded:
+            group.durable = True
+        self.unrecorded.clear()
 
 
 class Turn:

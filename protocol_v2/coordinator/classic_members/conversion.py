@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from rebalance_lab.protocol_v1.common.errors import Error, MalformedBytes
-from rebalance_lab.protocol_v2.common.topic_image import TopicPartition, topic_name
+from rebalance_lab.protocol_v2.common.topic_image import TopicPartition
 from rebalance_lab.protocol_v2.coordinator.classic_members.classic_side import (
     ClassicGroupImage,
     ClassicMemberImage,
     TakeBack,
 )
+from rebalance_lab.protocol_v2.coordinator.classic_members.member_assignment import partitions_by_topic
 from rebalance_lab.protocol_v2.coordinator.config import CoordinatorConfig
 from rebalance_lab.protocol_v2.coordinator.fencing import Refused
 from rebalance_lab.protocol_v2.coordinator.state.group import ConsumerGroup
@@ -281,10 +282,8 @@ def downgraded(
 def classic_member(turn: Turn, group: ConsumerGroup, member: ConsumerMember, target_of: str) -> ClassicMemberImage:
     metadata = member.metadata
     assert metadata.classic is not None
-    by_topic: dict[str, list[int]] = {}
-    for topic_id, partition in sorted(group.target_of(target_of).partitions):
-        if turn.shard.image.exists(topic_id):
-            by_topic.setdefault(topic_name(topic_id), []).append(partition)
+    target = group.target_of(target_of)
+    by_topic = partitions_by_topic(turn.shard.image, target.partitions, order=target.order, copied=True)
     return ClassicMemberImage(
         member_id=member.member_id,
         instance_id=metadata.instance_id,

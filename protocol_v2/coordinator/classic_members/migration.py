@@ -17,12 +17,13 @@ from dataclasses import replace
 from rebalance_lab.protocol_v1.common import messages as v1
 from rebalance_lab.protocol_v1.common.errors import Error, MalformedBytes
 from rebalance_lab.protocol_v1.common.request_form import rebalance_timeout_of
-from rebalance_lab.protocol_v2.common.topic_image import TopicPartition, topic_name
+from rebalance_lab.protocol_v2.common.topic_image import TopicPartition
 from rebalance_lab.protocol_v2.coordinator.assignment.progress import Step
 from rebalance_lab.protocol_v2.coordinator.assignment.reconciliation import waits_for_others
 from rebalance_lab.protocol_v2.coordinator.assignment.target_assignment import is_due
 from rebalance_lab.protocol_v2.coordinator.classic_members.classic_side import EmbeddedSubscription
 from rebalance_lab.protocol_v2.coordinator.classic_members.conversion import PROTOCOL_TYPE, downgrade, may_be_classic
+from rebalance_lab.protocol_v2.coordinator.classic_members.member_assignment import partitions_by_topic
 from rebalance_lab.protocol_v2.coordinator.config import MigrationPolicy
 from rebalance_lab.protocol_v2.coordinator.fencing import (
     Refused,
@@ -244,10 +245,7 @@ def sync_group(turn: Turn, group: ConsumerGroup, request: v1.SyncGroupRequest) -
     except Refused as refused:
         turn.reply(request, v1.SyncGroupResponse(error_code=refused.error))
         return
-    by_topic: dict[str, list[int]] = {}
-    for topic_id, partition in sorted(member.current.assigned):
-        if turn.shard.image.exists(topic_id):
-            by_topic.setdefault(topic_name(topic_id), []).append(partition)
+    by_topic = partitions_by_topic(turn.shard.image, member.current.assigned)
     response = v1.SyncGroupResponse(
         protocol_type=request.protocol_type,
         protocol_name=request.protocol_name,

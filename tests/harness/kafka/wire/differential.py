@@ -28,7 +28,7 @@ from rebalance_lab.harness.kafka.wire.recordings.differential import Bench, Outc
 from tests.harness.kafka.wire.broker_configurations import draw_configuration
 from tests.harness.kafka.wire.classic_sequences import ClassicTalk
 from tests.harness.kafka.wire.consumer_sequences import ConsumerTalk
-from tests.harness.kafka.wire.mixed_sequences import MixedTalk
+from tests.harness.kafka.wire.mixed_sequences import MixedTalk, TakeoverTalk
 from tests.harness.kafka.wire.sequence_shrinking import shrunk
 from tests.harness.kafka.wire.talk import Talk
 
@@ -46,7 +46,12 @@ CONFIG = BrokerConfig(
     extra={"group.consumer.max.size": "5"},
 )
 """Short timers, and small enough groups that they fill up."""
-TALKS: Mapping[str, type[Talk]] = {"classic": ClassicTalk, "consumer": ConsumerTalk, "mixed": MixedTalk}
+TALKS: Mapping[str, type[Talk]] = {
+    "classic": ClassicTalk,
+    "consumer": ConsumerTalk,
+    "mixed": MixedTalk,
+    "takeover": TakeoverTalk,
+}
 
 
 @dataclass

@@ -123,3 +123,17 @@ class MixedTalk(Talk):
             self.consumer.clients.append(new)
             self.consumer.do_beat(new)
         assert after.clients
+
+
+class TakeoverTalk(MixedTalk):
+    """Begin with a static KIP-848 member among dynamic classic ones, and let a classic process take its place."""
+
+    def sequence(self, requests: int) -> dict[str, Any]:
+        last = self.consumer.new_client("pod-a")
+        self.consumer.clients = [last]
+        self.classic.clients = [classic_sequences.Client(None) for _ in range(self.random.randrange(1, 4))]
+        self.consumer.do_beat(last)
+        for _ in range(self.random.randrange(4)):
+            self.do_settle(None)
+        self.do_takeover(None)
+        return super().sequence(requests)
