@@ -55,12 +55,13 @@ def make_dual_coordinator(
     classic = ClassicCoordinator(
         v1_config.CoordinatorConfig.from_properties(v1), new_member_id=new_member_id, topics=partition_counts(topics)
     )
+    settings = v2_config.CoordinatorConfig.from_properties(v2)
     return Coordinator(
-        v2_config.CoordinatorConfig.from_properties(v2),
+        settings,
         new_member_id=new_member_id,
         topics=topics,
         assignors=assignors,
-        classic=ClassicSide(classic),
+        classic=ClassicSide(classic, keeps_join_timers=settings.keeps_join_timers),
         codec=Codec(),
         offsets=OffsetStore(
             lambda: classic.shard.image.offsets,  # looked up each time: a load brings another image
@@ -88,8 +89,9 @@ class Codec:
 class ClassicSide:
     """Offer protocol_v1's coordinator as protocol_v2 asks for it (ClassicGroups in its classic_members room)."""
 
-    def __init__(self, coordinator: ClassicCoordinator) -> None:
+    def __init__(self, coordinator: ClassicCoordinator, *, keeps_join_timers: bool = True) -> None:
         self.coordinator = coordinator
+        self.keeps_join_timers = keeps_join_timers
 
     def handle(self, request: Request, now_ms: int) -> list[Effect]:
         return self.coordinator.handle(request, now_ms)
@@ -144,7 +146,7 @@ class ClassicSide:
     def forget(self, group_id: str, now_ms: int) -> tuple[list[Effect], TakeBack]:
         turn = Turn(self.coordinator.shard, now_ms)
         group = self.coordinator.shard.groups.pop(group_id)
-        turn.cancel_timers(group)
+        turn.cancel_timers(group, join=not self.keeps_join_timers)
         return turn.effects, lambda now_ms: self.have_back(group, now_ms)
 
     def have_back(self, group: ClassicGroup, now_ms: int) -> list[Effect]:

@@ -118,6 +118,11 @@ class CoordinatorConfig:
     """Nor is this: a JoinGroup with a foreign member id makes Kafka forget an empty consumer group, though not in its
     log, so that the next member starts again at epoch 2."""
 
+    keeps_join_timers: bool = True
+    """Nor is this: an upgrade does not cancel the timer of the classic group's join phase. If the group has been
+    downgraded by the time the timer is due, Kafka ends a join phase that the new group never began, and removes its
+    dynamic members."""
+
     @classmethod
     def from_properties(cls, properties: Mapping[str, Any]) -> CoordinatorConfig:
         values = {name.replace(".", "_"): value for name, value in properties.items()}
@@ -130,7 +135,7 @@ class CoordinatorConfig:
         return cls(**values)
 
 
-QUIRKS = ("wakes_classic_members", "forgets_empty_groups")
+QUIRKS = ("wakes_classic_members", "forgets_empty_groups", "keeps_join_timers")
 PROPERTIES = tuple(field.name.replace("_", ".") for field in fields(CoordinatorConfig) if field.name not in QUIRKS)
 """What a sequence or a scenario may set. All are numbers, except the migration policy's word and LISTS."""
 

@@ -149,8 +149,10 @@ class Turn:
         self.cancel_timers(group)
         self.move(group, Event.BIRTH_NOT_STORED)
 
-    def cancel_timers(self, group: ClassicGroup) -> None:
-        self.cancel_timer(join_key(group))
+    def cancel_timers(self, group: ClassicGroup, *, join: bool = True) -> None:
+        """Cancel the group's timers; without `join` the one of the join phase runs on."""
+        if join:
+            self.cancel_timer(join_key(group))
         self.cancel_timer(sync_key(group))
         for member_id in [*group.order, *sorted(group.pending_join)]:
             self.cancel_timer(session_key(group, member_id))
