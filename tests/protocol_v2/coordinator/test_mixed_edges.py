@@ -139,3 +139,15 @@ def test_a_resolution_of_a_group_that_is_gone_is_dropped():
     coordinator = machine()
     assert coordinator.on_timer(("consumer-regex", "g"), 0) == []
     assert coordinator.on_timer(("consumer-session", "g", "a"), 0) == []
+
+
+def test_a_request_that_both_sides_answer_is_answered_itself():
+    """A host finds the client by the very request, and two clients may delete the same groups at once."""
+    coordinator = mixed()
+    requests = [v1.DeleteGroupsRequest(version=2, groups_names=("g", "nowhere")) for _ in range(2)]
+    ask(coordinator, joined())
+    effects = [effect for request in requests for effect in coordinator.handle(request, 0)]
+    replies = [effect for effect in effects if isinstance(effect, Reply)]
+    assert [reply.request is request for reply, request in zip(replies, requests, strict=True)] == [True, True]
+    assert {result.group_id for reply in replies for result in reply.response.results} == {"g", "nowhere"}
+    assert coordinator.shard.rewrites == []
