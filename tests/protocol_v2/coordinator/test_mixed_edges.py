@@ -151,3 +151,14 @@ def test_a_request_that_both_sides_answer_is_answered_itself():
     assert [reply.request is request for reply, request in zip(replies, requests, strict=True)] == [True, True]
     assert {result.group_id for reply in replies for result in reply.response.results} == {"g", "nowhere"}
     assert coordinator.shard.rewrites == []
+
+
+def test_a_group_is_converted_though_its_members_cannot_agree_on_a_protocol():
+    """A name that a member lists twice counts twice, as in Kafka, and then no name counts once for each member."""
+    coordinator = mixed()
+    ask(coordinator, joined())
+    twice = classic().protocols * 2
+    ask(coordinator, replace(classic(), protocols=twice))
+    ask(coordinator, replace(joined(), member_epoch=-1))
+    assert set(coordinator.groups) == set()
+    assert coordinator.shard.classic.phase("g") == "PreparingRebalance"
