@@ -120,8 +120,19 @@ def encode_request(request: RequestPayload, number: int, client_id: str) -> byte
     return encoded(kind.__header_schema__(**header)) + encoded(request)
 
 
-def encoded(entity: Any) -> bytes:
-    with io.BytesIO() as buffer:
+class BoundedBuffer(io.BytesIO):
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self.limit = limit
+
+    def write(self, data: Any, /) -> int:
+        if self.tell() + len(data) > self.limit:
+            raise MalformedFrame(f"an answer of more than {self.limit} bytes")
+        return super().write(data)
+
+
+def encoded(entity: Any, limit: int | None = None) -> bytes:
+    with io.BytesIO() if limit is None else BoundedBuffer(limit) as buffer:
         entity_writer(type(entity))(buffer, entity)
         return buffer.getvalue()
 

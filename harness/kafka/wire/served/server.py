@@ -14,6 +14,7 @@ import asyncio
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -30,6 +31,8 @@ from rebalance_lab.harness.kafka.wire.served.intake import FRAME_S, MAX_WAITING,
 from rebalance_lab.harness.kafka.wire.served.memory_log import MemoryLog
 from rebalance_lab.harness.kafka.wire.served.served_apis import PRODUCE, VERSIONS, ServedApis
 from rebalance_lab.harness.kafka.wire.served.served_coordinator import ServedCoordinator
+from rebalance_lab.protocol_v1.common.messages import DescribeGroupsRequest, Request
+from rebalance_lab.protocol_v2.common.messages import ConsumerGroupDescribeRequest
 
 HOST = "127.0.0.1"
 MAX_CONNECTIONS = 200
@@ -94,7 +97,9 @@ class Server:
         self.connections.add(task)
         intake = Intake(task, reader, self.waiting)
         try:
-            while len(self.connections) <= MAX_CONNECTIONS:
+            # Only the newcomer is one too many: a flood of connections closes none that is there.
+            has_place = len(self.connections) <= MAX_CONNECTIONS
+            while has_place:
                 answer = await self.answer_unless_gone(await intake.take_frame(), intake)
                 if answer is not None:
                     self.waiting.add(task, len(answer))
@@ -141,13 +146,14 @@ class Server:
         entity = await self.dispatch(key, version, request, header.client_id or "", len(frame))
         if key == PRODUCE and request.acks == 0:
             return None
-        return response_header(type(entity), header.correlation_id) + encoded(entity)
+        return response_header(type(entity), header.correlation_id) + encoded(entity, MAX_WAITING)
 
     async def dispatch(self, key: int, version: int, request: Any, client_id: str, size: int) -> Any:
         if key in APIS:
             kind, _ = APIS[key]
             header = {"client_id": client_id, "client_host": f"/{HOST}"}
-            answer = await self.coordinator.handle(from_wire(kind, request, self.log.ids, header), size)
+            asked = without_repeats(from_wire(kind, request, self.log.ids, header))
+            answer = await self.coordinator.handle(asked, size)
             return to_wire(answer, version, self.log.ids)
         assert self.apis is not None
         return build(load_response_schema(key, version), await self.apis.handlers[key](request))
@@ -165,6 +171,15 @@ class Server:
 def served_versions() -> Mapping[int, tuple[int, int]]:
     groups = {key: (kind.versions[0], kind.versions[-1]) for key, (kind, _) in APIS.items()}
     return {**groups, **VERSIONS, API_VERSIONS: API_VERSIONS_SERVED}
+
+
+def without_repeats(request: Request) -> Request:
+    """Describe a group once, however often a request names it: its answer would be as many times as large."""
+    if isinstance(request, DescribeGroupsRequest):
+        return replace(request, groups=tuple(dict.fromkeys(request.groups)))
+    if isinstance(request, ConsumerGroupDescribeRequest):
+        return replace(request, group_ids=tuple(dict.fromkeys(request.group_ids)))
+    return request
 
 
 def close_writer(writer: asyncio.StreamWriter) -> None:

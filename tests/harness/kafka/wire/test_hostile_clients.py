@@ -19,13 +19,15 @@ from kio.schema.errors import ErrorCode
 
 from rebalance_lab.harness.kafka.brokers import probe
 from rebalance_lab.harness.kafka.wire.addresses import WireError
-from rebalance_lab.harness.kafka.wire.broker_connection import connect, encode_request, framed
+from rebalance_lab.harness.kafka.wire.broker_connection import connect, encode_request, encoded, framed
 from rebalance_lab.harness.kafka.wire.cluster import Cluster
 from rebalance_lab.harness.kafka.wire.codec import TopicIds
 from rebalance_lab.harness.kafka.wire.entities import build
+from rebalance_lab.harness.kafka.wire.frame_check import MalformedFrame
 from rebalance_lab.harness.kafka.wire.frame_reader import read_answer
 from rebalance_lab.harness.kafka.wire.members.fetching import decoded
 from rebalance_lab.harness.kafka.wire.served import intake
+from rebalance_lab.harness.kafka.wire.served import server as server_module
 from rebalance_lab.harness.kafka.wire.served.memory_log import CorruptBatch, MemoryLog
 from rebalance_lab.harness.kafka.wire.served.server import Server
 from tests.harness.kafka.wire.serving import serving
@@ -226,6 +228,35 @@ async def until_true(condition: Any) -> None:
 def test_an_answer_does_not_repeat_a_topic_that_is_asked_for_twice(served):
     frame = request_frame(3, 12, topics=[{"name": "orders"}] * 1_000)
     assert len(read_answer(ask(served, frame), load_response_schema(3, 12)).topics) == 1
+
+
+@pytest.mark.parametrize(("key", "version", "field"), [(15, 5, "groups"), (69, 1, "group_ids")])
+def test_an_answer_describes_a_group_once(served, key, version, field):
+    answer = ask(served, request_frame(key, version, **{field: ["g", "h", "g"]}))
+    assert [each.group_id for each in read_answer(answer, load_response_schema(key, version)).groups] == ["g", "h"]
+
+
+def test_an_answer_that_is_too_large_is_not_built():
+    schema = load_response_schema(15, 0)
+    members = [{"member_id": "m", "member_metadata": bytes(1_000)}] * 100
+    answer = build(schema, {"groups": [{"group_id": "g", "members": members}]})
+    assert len(encoded(answer, 200_000)) > 100_000
+    with pytest.raises(MalformedFrame, match="an answer of more than 100000 bytes"):
+        encoded(answer, 100_000)
+
+
+def test_a_flood_of_connections_closes_none_that_is_there(served, monkeypatch):
+    monkeypatch.setattr(server_module, "MAX_CONNECTIONS", 3)
+    with connected(served) as honest:
+        for _ in range(20):
+            flood = [socket.create_connection(served.address, timeout=5) for _ in range(10)]
+            honest.sendall(framed(API_VERSIONS_V0))
+            with honest.makefile("rb") as stream:
+                assert stream.read(int.from_bytes(stream.read(4)))[:4] == struct.pack("!i", 5)
+            for each in flood:
+                each.close()
+    monkeypatch.undo()
+    wait_for(lambda: not served.connections)
 
 
 def test_the_records_of_an_answer_are_bounded_in_all():

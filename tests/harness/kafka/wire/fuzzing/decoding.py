@@ -10,6 +10,7 @@ Start at   Requests, Answers
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections import deque
 from typing import Any, Protocol
 
@@ -50,7 +51,7 @@ class Requests:
         self.known = Known(topic_ids=[server.log.ids.id_of(name) for name in (*TOPICS, "nowhere")])
         self.parked: deque[asyncio.Task[Any]] = deque()
         self.trouble: list[str] = []
-        asyncio.get_running_loop().set_exception_handler(lambda loop, context: self.trouble.append(repr(context)))
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: self.trouble.append(describe(context)))
 
     @classmethod
     async def start(cls) -> Requests:
@@ -94,6 +95,12 @@ class Requests:
             task.cancel()
         await asyncio.gather(*self.parked, return_exceptions=True)
         await self.server.close()
+
+
+def describe(context: dict[str, Any]) -> str:
+    """Describe what asyncio would have printed."""
+    error = context.get("exception")
+    return "\n".join((context["message"], *(traceback.format_exception(error) if error is not None else ())))
 
 
 class FakeConnection:

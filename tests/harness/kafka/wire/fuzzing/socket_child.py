@@ -21,7 +21,7 @@ from rebalance_lab.harness.kafka.wire.broker_connection import Connection, conne
 from rebalance_lab.harness.kafka.wire.codec import APIS, TopicIds, from_wire
 from rebalance_lab.harness.kafka.wire.entities import build
 from rebalance_lab.harness.kafka.wire.served.server import serve, served_versions
-from tests.harness.kafka.wire.fuzzing.decoding import TOPICS
+from tests.harness.kafka.wire.fuzzing.decoding import TOPICS, describe
 from tests.harness.kafka.wire.fuzzing.watched_child import memory_mb
 
 HOST = "127.0.0.1"
@@ -32,7 +32,7 @@ TOO_LATE = "did not answer"
 
 async def run_server() -> dict[str, Any]:
     failures: list[str] = []
-    asyncio.get_running_loop().set_exception_handler(lambda loop, context: failures.append(repr(context)))
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: failures.append(describe(context)))
     server = await serve(TOPICS)
     print(server.address[1], flush=True)
     await asyncio.to_thread(sys.stdin.read)
@@ -43,7 +43,7 @@ async def run_server() -> dict[str, Any]:
 
 async def run_clients(port: int, requests: int, seed: int) -> dict[str, Any]:
     failures: list[str] = []
-    asyncio.get_running_loop().set_exception_handler(lambda loop, context: failures.append(repr(context)))
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: failures.append(describe(context)))
     random, left, readable, slowest_s = Random(seed), requests, 0, 0.0
     versions = [(key, version) for key, (low, high) in served_versions().items() for version in range(low, high + 1)]
     topics = TopicIds()
