@@ -12,6 +12,7 @@ Failures       come with the last frame as hex, and with a file that replays it
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -52,6 +53,7 @@ def main() -> None:
     parser.add_argument("--sockets", type=int, default=SOCKETS, help="frames of each direction over sockets")
     parser.add_argument("--replay", type=Path, help="a file of frames that a failure left")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the child is stopped too
     folder = Path(tempfile.mkdtemp(prefix="wire-fuzz-"))
     print(f"seed {arguments.seed}, files in {folder}", flush=True)
     try:

@@ -31,6 +31,8 @@ MAX_FRAME_S = 30.0
 """A frame that takes longer is taken for a hang."""
 SLOW_FRAME_S = 5.0
 """What is due by the clock runs with a frame, and other programs run beside it; a frame takes a millisecond."""
+MEMORY_EVERY = 100
+STATUS = Path("/proc/self/status")
 PROGRESS = 20_000
 KEPT = 500
 """Frames before a failure that are written down with it: the coordinator has seen them too."""
@@ -42,6 +44,9 @@ class Ended(Exception):
 
 
 def memory_mb() -> float:
+    """Return the most that this process has had. On Linux getrusage would count what its parent had before it."""
+    if STATUS.exists():
+        return int(STATUS.read_text().partition("VmHWM:")[2].split()[0]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -88,7 +93,7 @@ async def take_all(target: Target, frames: Iterable[HostileFrame], folder: Path)
             slowest_s = max(slowest_s, time.monotonic() - since)
             if slowest_s > SLOW_FRAME_S:
                 raise Failure(f"the frame took {slowest_s:.1f} s, {SLOW_FRAME_S:g} s are allowed")
-            if memory_mb() > MAX_MEMORY_MB:
+            if number % MEMORY_EVERY == 0 and memory_mb() > MAX_MEMORY_MB:
                 raise Failure(f"{memory_mb():.0f} MB of memory, {MAX_MEMORY_MB} are allowed")
         except Exception:
             (folder / "replay").write_text("".join(f"{each.line()}\n" for each in recent))
