@@ -11,7 +11,8 @@ help:
 	@echo "make demo         the main job on sample data; needs Python 3.11+ only"
 	@echo "make test         lint, types, layers and every test this machine can run; lists what did not run and why"
 	@echo "make test-deep    the long proofs: MINUTES=30 against Java, RUNS=200000 of each protocol (MEMBER_RUNS=20000 with"
-	@echo "                  members), SCENARIOS=10000, leaps, SEQUENCES=2000 with a broker, CHAOS=20 minutes, Spark killed"
+	@echo "                  members), SCENARIOS=10000, leaps, SEQUENCES=2000 with a broker, FRAMES=2000000 of hostile peers,"
+	@echo "                  CHAOS=20 minutes, Spark killed"
 	@echo "make bench        speed as ratios against named peers"
 	@echo "make kafka-image  a local apache/kafka image from the machine's Java and Maven, nothing pulled"
 	@echo "make wheel        dist/rebalance_lab-*.whl, which spark-submit takes as --py-files"
@@ -55,6 +56,7 @@ RUNS ?= 200000
 MEMBER_RUNS ?= 20000
 SCENARIOS ?= 10000
 SEQUENCES ?= 2000
+FRAMES ?= 2000000
 CHAOS ?= 20
 test-deep: $(VENV)/.dev
 	$(BIN)/python -m tests.conformance.deep --minutes $(MINUTES)
@@ -68,6 +70,7 @@ test-deep: $(VENV)/.dev
 	$(BIN)/python -m tests.harness.leaps
 	$(BIN)/python -m tests.harness.leaps --lives --runs 80
 	$(BIN)/python -m tests.harness.kafka.wire.differential --runs $(SEQUENCES) --configs 12
+	$(BIN)/python -m tests.harness.kafka.wire.fuzz --frames $(FRAMES) --sockets 50000
 	$(BIN)/python -m tests.harness.kafka.wire.interop --rounds 2
 	$(BIN)/python -m tests.harness.kafka.live.chaos --minutes $(CHAOS)
 	$(BIN)/python -m tests.spark_eval.proofs

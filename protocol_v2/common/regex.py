@@ -37,8 +37,9 @@ MAX_DEPTH = 100
 """Of groups in groups; RE2 allows ten times as many, which Python's stack does not."""
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=16)
 def compile_regex(regex: str) -> Callable[[str], bool]:
+    """Compile an expression; only a few are kept, because the program of a short one may take 5 MB."""
     piece = Parser(regex).parse()
     program = Program()
     start = piece(program, program.add(Match()))

@@ -15,7 +15,7 @@ from typing import Any
 from rebalance_lab.protocol_v1.common import messages as v1
 from rebalance_lab.protocol_v1.common.effects import TimerKey
 from rebalance_lab.protocol_v1.common.errors import Error
-from rebalance_lab.protocol_v1.common.messages import Response
+from rebalance_lab.protocol_v1.common.messages import Request, Response
 from rebalance_lab.protocol_v2.common.messages import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -33,7 +33,7 @@ from rebalance_lab.protocol_v2.coordinator.config import GROUP_SETTINGS, refusal
 from rebalance_lab.protocol_v2.coordinator.offsets import check_partition
 from rebalance_lab.protocol_v2.coordinator.state.group import ConsumerGroup
 from rebalance_lab.protocol_v2.coordinator.state.records import ending
-from rebalance_lab.protocol_v2.coordinator.state.shard import Turn
+from rebalance_lab.protocol_v2.coordinator.state.shard import Rewrite, Turn
 from rebalance_lab.protocol_v2.coordinator.state.states import Event, GroupState
 from rebalance_lab.protocol_v2.coordinator.state.values import ConsumerMember
 
@@ -102,12 +102,13 @@ def list_groups(turn: Turn, request: v1.ListGroupsRequest) -> None:
         assert isinstance(response, v1.ListGroupsResponse)
         return replace(response, groups=(*response.groups, *own))
 
-    ask_classic(turn, request, with_ours)
+    ask_classic(turn, request, request, with_ours)
 
 
-def ask_classic(turn: Turn, request: Any, rewrite: Callable[[Response], Response]) -> None:
-    turn.shard.rewrites[request] = rewrite
-    turn.from_classic(turn.shard.classic.handle(request, turn.now_ms))
+def ask_classic(turn: Turn, request: Request, asked: Request, change: Callable[[Response], Response]) -> None:
+    """Ask the classic side `asked`, and answer `request` with what becomes of its answer."""
+    turn.shard.rewrites.append(Rewrite(request=request, asked=asked, change=change))
+    turn.from_classic(turn.shard.classic.handle(asked, turn.now_ms))
 
 
 def delete_groups(turn: Turn, request: v1.DeleteGroupsRequest) -> None:
@@ -127,7 +128,7 @@ def delete_groups(turn: Turn, request: v1.DeleteGroupsRequest) -> None:
 
     others = tuple(name for name in request.groups_names if name not in errors)
     if others:
-        ask_classic(turn, replace(request, groups_names=others), with_ours)
+        ask_classic(turn, request, replace(request, groups_names=others), with_ours)
     else:
         turn.when_durable(lambda turn, error: turn.reply(request, with_ours(v1.DeleteGroupsResponse(results=()))))
 

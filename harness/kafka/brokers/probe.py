@@ -122,9 +122,11 @@ def wait_for_coordinator(group: str, addresses: Iterable[str], among: set[int], 
 
 def _ask(address: str, request: Any, answer_type: Any, timeout_s: float) -> Any:
     """Send one request on one connection. Whatever goes wrong on the way is an OSError."""
-    from kio.serial import entity_reader, entity_writer
-    from kio.serial.errors import SerialError
+    from kio.serial import entity_writer
     from kio.static.primitive import i32
+
+    from rebalance_lab.harness.kafka.wire.frame_check import MalformedFrame
+    from rebalance_lab.harness.kafka.wire.frame_reader import read_answer
 
     header_type = request.__header_schema__
     header = header_type(
@@ -145,9 +147,8 @@ def _ask(address: str, request: Any, answer_type: Any, timeout_s: float) -> Any:
             raise OSError(f"{address} does not speak Kafka")
         answer = _receive(connection, size)
     try:
-        _, used = entity_reader(answer_type.__header_schema__)(answer, 0)
-        return entity_reader(answer_type)(answer, used)[0]
-    except SerialError as error:
+        return read_answer(answer, answer_type)
+    except MalformedFrame as error:
         raise OSError(f"{address} does not speak Kafka: {error}") from error
 
 

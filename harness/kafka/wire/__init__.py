@@ -1,6 +1,7 @@
 """Connect the machines to real peers: our members beside real clients, our coordinator for real clients.
 
 codec.py, entities.py   the lab's messages as kio's entities and back; entities from plain dicts
+frame_check.py          lengths against what is left of a frame, before kio reads it (frame_reader.py)
 addresses.py            where the lab may connect: this machine, or the configured test cluster
 broker_connection.py    one connection: requests out, answers by correlation id (connection_pool.py)
 cluster.py              versions, nodes, topics, which node coordinates a group

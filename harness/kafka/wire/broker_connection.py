@@ -1,7 +1,8 @@
 """Connect to a broker: requests go out, answers are matched by correlation id, any number may be in flight.
 
 Given      an address, a client id; kio's request entities
-Returns    kio's response entities; WireError in one line where there is no broker, or none that answers in time
+Returns    kio's response entities; WireError in one line where there is no broker, none that answers in time, or one
+           whose answer cannot be read
 Order      a broker handles one request of a connection at a time, so a parked JoinGroup holds up what comes behind it.
            A request that must not wait takes another connection
 Start at   connect, Connection.call
@@ -16,10 +17,12 @@ from itertools import count
 from typing import Any
 
 from kio.index import load_response_schema
-from kio.serial import entity_reader, entity_writer
+from kio.serial import entity_writer
 from kio.static.protocol import RequestPayload
 
 from rebalance_lab.harness.kafka.wire.addresses import Address, WireError, check
+from rebalance_lab.harness.kafka.wire.frame_check import MalformedFrame
+from rebalance_lab.harness.kafka.wire.frame_reader import read_answer
 
 MAX_FRAME = 64 * 1024 * 1024
 CONNECT_TIMEOUT_S = 5.0
@@ -66,7 +69,7 @@ class Connection:
                 self.answer(await read_frame(self.reader))
         except (OSError, asyncio.IncompleteReadError):
             pass
-        except ValueError as error:
+        except MalformedFrame as error:
             reason = f"{self.peer} sent what cannot be read: {error}"
         finally:
             self.writer.close()
@@ -78,10 +81,10 @@ class Connection:
     def answer(self, frame: bytes) -> None:
         number = int.from_bytes(frame[:4], signed=True)
         if number not in self.waiting:
-            raise ValueError(f"an answer to request {number}, which was not sent")
-        schema, answer = self.waiting.pop(number)
-        _, size = entity_reader(schema.__header_schema__)(frame, 0)
-        entity, _ = entity_reader(schema)(frame, size)
+            raise MalformedFrame(f"an answer to request {number}, which was not sent")
+        schema, answer = self.waiting[number]
+        entity = read_answer(frame, schema)  # may raise: then `listen` tells everyone who waits, this one included
+        del self.waiting[number]
         if not answer.done():
             answer.set_result(entity)
 
@@ -95,6 +98,8 @@ class Connection:
 
 async def connect(address: Address, client_id: str, timeout_s: float = CONNECT_TIMEOUT_S) -> Connection:
     host, port = check(address)
+    if not 0 < port < 65_536:
+        raise WireError(f"cannot connect to {host}:{port}: there is no such port")
     try:
         reader, writer = await asyncio.wait_for(asyncio.open_connection(host, port), timeout_s)
     except TimeoutError:
@@ -115,8 +120,19 @@ def encode_request(request: RequestPayload, number: int, client_id: str) -> byte
     return encoded(kind.__header_schema__(**header)) + encoded(request)
 
 
-def encoded(entity: Any) -> bytes:
-    with io.BytesIO() as buffer:
+class BoundedBuffer(io.BytesIO):
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self.limit = limit
+
+    def write(self, data: Any, /) -> int:
+        if self.tell() + len(data) > self.limit:
+            raise MalformedFrame(f"an answer of more than {self.limit} bytes")
+        return super().write(data)
+
+
+def encoded(entity: Any, limit: int | None = None) -> bytes:
+    with io.BytesIO() if limit is None else BoundedBuffer(limit) as buffer:
         entity_writer(type(entity))(buffer, entity)
         return buffer.getvalue()
 
@@ -128,5 +144,5 @@ def framed(payload: bytes) -> bytes:
 async def read_frame(reader: asyncio.StreamReader, limit: int = MAX_FRAME) -> bytes:
     size = int.from_bytes(await reader.readexactly(4), signed=True)
     if not 0 <= size <= limit:
-        raise ValueError(f"a frame of {size} bytes; {limit} are allowed")
+        raise MalformedFrame(f"a frame of {size} bytes; {limit} are allowed")
     return await reader.readexactly(size)

@@ -25,6 +25,8 @@ from rebalance_lab.harness.kafka.wire.codec import TopicIds
 API_VERSIONS, METADATA, FIND_COORDINATOR = 18, 3, 10
 USED_VERSIONS: Mapping[int, tuple[int, int]] = {METADATA: (11, 12), FIND_COORDINATOR: (4, 6)}
 """Topic ids are in the metadata, and many coordinators are asked for at once: Kafka 3.0 has both."""
+NO_ID = uuid.UUID(int=0)
+"""Of a topic that is older than topic ids."""
 TIMEOUT_S = 10.0
 RETRY_S = 0.1
 RETRIABLE = (ErrorCode.coordinator_not_available, ErrorCode.coordinator_load_in_progress)
@@ -108,9 +110,11 @@ class Cluster:
         self.metadata = Metadata(
             nodes={each.node_id: (each.host, int(each.port)) for each in answer.brokers},
             topics={
-                each.name: TopicInfo(each.topic_id, {part.partition_index: part.leader_id for part in each.partitions})
+                each.name: TopicInfo(
+                    each.topic_id or NO_ID, {part.partition_index: part.leader_id for part in each.partitions}
+                )
                 for each in answer.topics
-                if each.error_code is ErrorCode.none and not each.is_internal
+                if each.error_code is ErrorCode.none and each.name is not None and not each.is_internal
             },
         )
         for name, topic in self.metadata.topics.items():
@@ -121,7 +125,9 @@ class Cluster:
         """Ask one node one question, as a member asks it."""
         asked = self.request(FIND_COORDINATOR, key_type=0, coordinator_keys=(group,))
         answer = await (await self.any_node()).call(asked, self.timeout_s)
-        found = answer.coordinators[0]
+        found = next((each for each in answer.coordinators if each.key == group), None)
+        if found is None:
+            raise WireError(f"{self.bootstrap[0][0]}:{self.bootstrap[0][1]} names no coordinator for group {group!r}")
         return found.error_code, (found.host, int(found.port))
 
     async def coordinator_of(self, group: str) -> Address:

@@ -55,7 +55,7 @@ M = TypeVar("M", Request, Response)
 @dataclass(slots=True)
 class TopicIds:
     """Translate a cluster's topic names and ids. A name that the cluster does not have gets an id that no other topic
-    has.
+    has. The text of an id that was never seen becomes that id again, and is not kept.
     """
 
     by_name: dict[str, uuid.UUID] = field(default_factory=dict)
@@ -66,12 +66,23 @@ class TopicIds:
 
     def id_of(self, name: str) -> uuid.UUID:
         if name not in self.by_name:
+            if (unseen := id_from_text(name)) is not None:
+                return unseen
             self.add(name, uuid.uuid5(uuid.NAMESPACE_OID, name))
         return self.by_name[name]
 
     def name_of(self, topic_id: uuid.UUID | None) -> str:
         """Return the name; for an id that was never seen it is the id's text, which no topic has as its name."""
         return self.by_id.get(topic_id, str(topic_id)) if topic_id is not None else ""
+
+
+def id_from_text(name: str) -> uuid.UUID | None:
+    """Read an id that `name_of` has written."""
+    try:
+        found = uuid.UUID(name)
+    except ValueError:
+        return None
+    return found if str(found) == name else None
 
 
 def to_wire(message: Request | Response, version: int, topics: TopicIds) -> Any:

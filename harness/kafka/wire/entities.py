@@ -6,9 +6,10 @@ build(load_response_schema(3, 12), {"brokers": [{"node_id": 1, "host": "127.0.0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import timedelta
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, cast, get_args, get_origin, get_type_hints
 
@@ -16,7 +17,7 @@ from kio.schema.errors import ErrorCode
 
 
 def build(kind: type[Any], values: Mapping[str, Any]) -> Any:
-    hints = get_type_hints(kind)
+    hints = hints_of(cast(Hashable, kind))
     given: dict[str, Any] = {}
     for each in fields(kind):
         if each.name in values:
@@ -24,6 +25,11 @@ def build(kind: type[Any], values: Mapping[str, Any]) -> Any:
         elif each.default is MISSING:
             given[each.name] = zero_of(hints[each.name])
     return kind(**given)
+
+
+@cache
+def hints_of(kind: Hashable) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def converted(hint: Any, value: Any) -> Any:

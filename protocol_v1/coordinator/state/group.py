@@ -39,7 +39,11 @@ class ClassicMember:
     """Added but never yet part of a completed join: it may expire even while its JoinGroup is parked."""
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        return next(protocol.metadata for protocol in self.protocols if protocol.name == protocol_name)
+        """Return the member's bytes for a protocol; there are none where its group could not choose one."""
+        return next((protocol.metadata for protocol in self.protocols if protocol.name == protocol_name), b"")
+
+    def knows(self, protocol_name: str) -> bool:
+        return any(protocol.name == protocol_name for protocol in self.protocols)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,7 +107,8 @@ class ClassicGroup:
     def select_protocol(self) -> str | None:
         """Count the members' votes for a protocol: each votes for the first name of its list that all support.
 
-        Return None if there is no such name. That happens only where a member lists one name twice, which counts twice.
+        Return None if there is no such name, or if a member does not have the name that wins. That happens only where a
+        member lists one name twice, which counts twice.
         """
         size = len(self.members)
         candidates = {name for name, count in self.supported.items() if count == size}
@@ -113,7 +118,8 @@ class ClassicGroup:
             if choice is None:
                 return None
             votes[choice] += 1
-        return max(in_hash_order(votes), key=votes.__getitem__)
+        winner: str = max(in_hash_order(votes), key=votes.__getitem__)
+        return winner if all(member.knows(winner) for member in self.members.values()) else None
 
     def check_member(self, member_id: str, group_instance_id: str | None) -> Error:
         """Check the member. Fencing comes first, and only a request that names an instance id can be fenced."""

@@ -54,6 +54,15 @@ def ignore(turn: Turn, error: Error) -> None:
     """Ignore the end of work that no request waits for."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrite:
+    """Tell how the classic side's answer to `asked` becomes the answer to a client's request."""
+
+    request: Request
+    asked: Request
+    change: Callable[[Response], Response]
+
+
 @dataclass(slots=True)
 class PendingAppend:
     undo: Callable[[Turn], None]
@@ -83,7 +92,7 @@ class Shard:
     """Empty groups that a JoinGroup with a foreign id has erased from memory, though not from the log (quirk)."""
     classic_appends: dict[int, int] = field(default_factory=dict)
     """Appends of the classic side: our number -> its own."""
-    rewrites: dict[Request, Callable[[Response], Response]] = field(default_factory=dict)
+    rewrites: list[Rewrite] = field(default_factory=list)
     """Requests that both sides answer, and what to make of the classic side's answer."""
     next_append_id: int = 1
     pending: dict[int, PendingAppend] = field(default_factory=dict)
@@ -174,11 +183,17 @@ class Turn:
                 append_id = self.new_append_id()
                 self.shard.classic_appends[append_id] = effect.append_id
                 self.effects.append(Append(append_id, effect.records))
-            elif isinstance(effect, Reply) and effect.request in self.shard.rewrites:
-                rewrite = self.shard.rewrites.pop(effect.request)
-                self.reply(effect.request, rewrite(effect.response))
+            elif isinstance(effect, Reply) and (found := self.take_rewrite(effect.request)) is not None:
+                self.reply(found.request, found.change(effect.response))
             else:
                 self.effects.append(effect)
+
+    def take_rewrite(self, asked: Request) -> Rewrite | None:
+        """Two clients may ask the same at once, so a request is found by its identity."""
+        for place, rewrite in enumerate(self.shard.rewrites):
+            if rewrite.asked is asked:
+                return self.shard.rewrites.pop(place)
+        return None
 
     def take_back(self, group_id: str, replaced: list[GroupRecord] | None) -> None:
         """Take records back; `replaced` is None where the group did not exist before, and then it is removed."""

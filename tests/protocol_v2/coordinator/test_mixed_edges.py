@@ -139,3 +139,26 @@ def test_a_resolution_of_a_group_that_is_gone_is_dropped():
     coordinator = machine()
     assert coordinator.on_timer(("consumer-regex", "g"), 0) == []
     assert coordinator.on_timer(("consumer-session", "g", "a"), 0) == []
+
+
+def test_a_request_that_both_sides_answer_is_answered_itself():
+    """A host finds the client by the very request, and two clients may delete the same groups at once."""
+    coordinator = mixed()
+    requests = [v1.DeleteGroupsRequest(version=2, groups_names=("g", "nowhere")) for _ in range(2)]
+    ask(coordinator, joined())
+    effects = [effect for request in requests for effect in coordinator.handle(request, 0)]
+    replies = [effect for effect in effects if isinstance(effect, Reply)]
+    assert [reply.request is request for reply, request in zip(replies, requests, strict=True)] == [True, True]
+    assert {result.group_id for reply in replies for result in reply.response.results} == {"g", "nowhere"}
+    assert coordinator.shard.rewrites == []
+
+
+def test_a_group_is_converted_though_its_members_cannot_agree_on_a_protocol():
+    """A name that a member lists twice counts twice, as in Kafka, and then no name counts once for each member."""
+    coordinator = mixed()
+    ask(coordinator, joined())
+    twice = classic().protocols * 2
+    ask(coordinator, replace(classic(), protocols=twice))
+    ask(coordinator, replace(joined(), member_epoch=-1))
+    assert set(coordinator.groups) == set()
+    assert coordinator.shard.classic.phase("g") == "PreparingRebalance"

@@ -2,6 +2,7 @@
 
 Given      partitions with the offsets to read from
 Returns    what was read, by partition, with the offset that comes next; None where a leader is gone or has moved
+Errors     WireError in one line for records that cannot be read
 Left out   fetch sessions, compression (such a batch is passed over unread, its offsets are right), isolation levels
 Start at   fetch, earliest_offsets
 """
@@ -17,6 +18,7 @@ from typing import Any
 from kio.index import load_payload_module
 from kio.records.readers import read_batch
 from kio.schema.errors import ErrorCode
+from kio.serial.errors import SerialError
 from kio.static.constants import EntityType
 
 from rebalance_lab.harness.kafka.wire.addresses import WireError
@@ -32,6 +34,7 @@ MAX_BYTES = 4 * 1024 * 1024
 HEADER_BYTES = 61
 """Of a record batch, before its records."""
 COMPRESSION_BITS, CONTROL_BIT = 0x07, 0x20
+MOST_OFFSET = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,8 @@ async def fetch(cluster: Cluster, wanted: Mapping[TopicPartition, int]) -> list[
                 if part.error_code is not ErrorCode.none:
                     return None
                 partition = (topic.topic, part.partition_index)
+                if partition not in wanted:
+                    continue
                 values, next_offset = decoded(part.records or b"", wanted[partition])
                 if next_offset > wanted[partition]:
                     found.append(Fetched(partition=partition, values=values, next_offset=next_offset))
@@ -154,8 +159,17 @@ def decoded(data: bytes, from_offset: int) -> tuple[list[bytes | None], int]:
         attributes = int.from_bytes(data[at + 21 : at + 23])
         last_delta = int.from_bytes(data[at + 23 : at + 27])
         next_offset = max(next_offset, int.from_bytes(data[at : at + 8]) + last_delta + 1)
+        if next_offset > MOST_OFFSET:
+            raise WireError(f"a record batch ends at offset {next_offset - 1}, beyond Kafka's offsets")
         if not attributes & (COMPRESSION_BITS | CONTROL_BIT):
-            batch, _ = read_batch(data[at : at + size], 0)
-            values += [record.value for record in batch.records if record.offset >= from_offset]
+            values += [record.value for record in records_of(data[at : at + size]) if record.offset >= from_offset]
         at += size
     return values, next_offset
+
+
+def records_of(batch: bytes) -> Sequence[Any]:
+    try:
+        found, _ = read_batch(batch, 0)
+    except (SerialError, ValueError, OverflowError, OSError) as error:  # OSError: a time that this computer cannot have
+        raise WireError(f"a record batch cannot be read: {error}") from None
+    return found.records

@@ -3,6 +3,7 @@
 Given      record batches as producers send them
 Returns    batches with their offsets, from an offset on
 Bounded    by MAX_BYTES in all; records beyond that are refused. Nothing is written to disk, and nothing survives
+Refused    bytes that are not whole batches of Kafka's present format, as a broker refuses them
 Start at   MemoryLog.append, read
 """
 
@@ -11,17 +12,27 @@ from __future__ import annotations
 import asyncio
 import base64
 import uuid
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from rebalance_lab.assignors.model import Topic
 from rebalance_lab.harness.kafka.wire.codec import TopicIds
 
 MAX_BYTES = 64 * 1024 * 1024
-BASE_OFFSET, LAST_DELTA, BATCH_HEADER = slice(0, 8), slice(23, 27), 61
+BATCH_OVERHEAD = 256
+"""Bytes of memory that a batch takes beside its own."""
+BASE_OFFSET, LENGTH, MAGIC, LAST_DELTA = slice(0, 8), slice(8, 12), 16, slice(23, 27)
+BEFORE_LENGTH, BATCH_HEADER = 12, 61
+PRESENT_FORMAT = 2
 
 
 class LogFull(Exception):
+    pass
+
+
+class CorruptBatch(Exception):
     pass
 
 
@@ -55,29 +66,49 @@ class MemoryLog:
         """Append a batch, and return the offset of its first record. A batch's checksum does not cover offsets, so they
         are written in.
         """
-        if self.bytes + len(data) > MAX_BYTES:
+        batches = split(data)
+        size = sum(len(batch) + BATCH_OVERHEAD for batch in batches)
+        if self.bytes + size > MAX_BYTES:
             raise LogFull
-        first, at = partition.end_offset, 0
-        while at + BATCH_HEADER <= len(data):
-            size = 12 + int.from_bytes(data[at + 8 : at + 12])
-            batch = bytearray(data[at : at + size])
+        first = partition.end_offset
+        for batch in batches:
             batch[BASE_OFFSET] = partition.end_offset.to_bytes(8)
             partition.batches.append((partition.end_offset, bytes(batch)))
             partition.end_offset += int.from_bytes(batch[LAST_DELTA]) + 1
-            at += size
-        self.bytes += len(data)
+        self.bytes += size
         self.grew.set()
         self.grew = asyncio.Event()
         return first
 
-    def read(self, partition: Partition, offset: int, max_bytes: int) -> bytes:
+    def read(self, partition: Partition, offset: int, max_bytes: int, at_least_one: bool = True) -> bytes:
         """Return whole batches, and at least one where there is one: it may begin before the offset."""
+        if offset >= partition.end_offset:
+            return b""
         found: list[bytes] = []
-        for place, (_, batch) in enumerate(partition.batches):
-            following = partition.batches[place + 1][0] if place + 1 < len(partition.batches) else partition.end_offset
-            if following <= offset:
-                continue
-            if found and sum(map(len, found)) + len(batch) > max_bytes:
+        size = 0
+        first = bisect_right(partition.batches, offset, key=base_offset) - 1
+        for _, batch in islice(partition.batches, first, None):
+            size += len(batch)
+            if size > max_bytes and (found or not at_least_one):
                 break
             found.append(batch)
         return b"".join(found)
+
+
+def split(data: bytes) -> list[bytearray]:
+    """Split records into their batches; all of them have to be whole."""
+    batches, at = [], 0
+    while at < len(data):
+        size = BEFORE_LENGTH + int.from_bytes(data[at + LENGTH.start : at + LENGTH.stop], signed=True)
+        if not BATCH_HEADER <= size <= len(data) - at:
+            raise CorruptBatch
+        batch = bytearray(data[at : at + size])
+        if batch[MAGIC] != PRESENT_FORMAT or int.from_bytes(batch[LAST_DELTA], signed=True) < 0:
+            raise CorruptBatch
+        batches.append(batch)
+        at += size
+    return batches
+
+
+def base_offset(entry: tuple[int, bytes]) -> int:
+    return entry[0]

@@ -17,7 +17,7 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from rebalance_lab.harness.kafka.wire.addresses import Address
-from rebalance_lab.harness.kafka.wire.served.memory_log import LogFull, MemoryLog, Partition
+from rebalance_lab.harness.kafka.wire.served.memory_log import CorruptBatch, LogFull, MemoryLog, Partition
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, FIND_COORDINATOR, INIT_PRODUCER_ID = 0, 1, 2, 3, 10, 22
 VERSIONS: Mapping[int, tuple[int, int]] = {
@@ -31,6 +31,8 @@ VERSIONS: Mapping[int, tuple[int, int]] = {
 NODE = 1
 CLUSTER_ID = "rebalance-lab-served-00"
 LATEST, EARLIEST = -1, -2
+MAX_FETCH = 8 * 1024 * 1024
+"""Of an answer's records, as fetch.max.bytes; a broker's default is larger."""
 GROUP = 0
 """What FindCoordinator is asked for."""
 
@@ -54,7 +56,7 @@ class ServedApis:
     async def metadata(self, request: Any) -> dict[str, Any]:
         host, port = self.address
         # Before version 4 an empty list asked for nothing, and null for everything: as it is here.
-        asked = self.log.topics if request.topics is None else [self.asked_name(each) for each in request.topics]
+        asked = dict.fromkeys(self.log.topics if request.topics is None else map(self.asked_name, request.topics))
         return {
             "brokers": [{"node_id": NODE, "host": host, "port": port}],
             "cluster_id": CLUSTER_ID,
@@ -109,6 +111,8 @@ class ServedApis:
             return {"error_code": ErrorCode.unknown_topic_or_partition, "base_offset": -1}
         try:
             return {"base_offset": self.log.append(partition, data.records or b""), "log_start_offset": 0}
+        except CorruptBatch:
+            return {"error_code": ErrorCode.corrupt_message, "base_offset": -1}
         except LogFull:
             return {"error_code": ErrorCode.kafka_storage_error, "base_offset": -1}
 
@@ -141,19 +145,24 @@ class ServedApis:
             if size >= request.min_bytes or left <= 0:
                 return answer
             try:
-                await asyncio.wait_for(grew.wait(), left)
+                # Not wait_for: before Python 3.12 it forgets that it was cancelled if the log grows at that moment.
+                async with asyncio.timeout(left):
+                    await grew.wait()
             except TimeoutError:
                 return answer
 
     def fetched(self, request: Any) -> tuple[dict[str, Any], int]:
-        topics, size = [], 0
+        topics, size, most = [], 0, min(request.max_bytes, MAX_FETCH)
         for topic in request.topics:
-            parts = [self.fetched_partition(topic.topic, each) for each in topic.partitions]
-            size += sum(len(part["records"] or b"") for part in parts)
+            parts = []
+            for each in topic.partitions:
+                parts.append(self.fetched_partition(topic.topic, each, most - size, is_first=not size))
+                size += len(parts[-1]["records"])
             topics.append({"topic": topic.topic, "partitions": parts})
         return {"responses": topics}, size
 
-    def fetched_partition(self, topic: str, asked: Any) -> dict[str, Any]:
+    def fetched_partition(self, topic: str, asked: Any, most: int, *, is_first: bool) -> dict[str, Any]:
+        """`most`: what is left of the answer; its first records may be more, so that a large batch can be read."""
         partition = self.partition(topic, asked.partition)
         found: dict[str, Any] = {"partition_index": asked.partition, "records": b"", "aborted_transactions": None}
         if partition is None:
@@ -162,4 +171,5 @@ class ServedApis:
         found |= {"high_watermark": end, "last_stable_offset": end, "log_start_offset": 0}
         if not 0 <= asked.fetch_offset <= end:
             return {**found, "error_code": ErrorCode.offset_out_of_range}
-        return {**found, "records": self.log.read(partition, asked.fetch_offset, asked.partition_max_bytes)}
+        most = min(most, asked.partition_max_bytes)
+        return {**found, "records": self.log.read(partition, asked.fetch_offset, most, at_least_one=is_first)}

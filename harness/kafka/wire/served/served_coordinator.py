@@ -2,7 +2,7 @@
 
 Given      the settings of a broker, and topics
 Returns    a future for each request; one that the machine parks is answered later, or when its client has long gone
-Durable    at once, and only in the machine's own memory
+Durable    at once, and only in the machine's own memory, which kept_bytes.py bounds
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from rebalance_lab.assignors.model import Topic
 from rebalance_lab.harness.hosts.dual_coordinator import make_dual_coordinator
+from rebalance_lab.harness.kafka.wire.served.kept_bytes import KeptBytes, refusal
 from rebalance_lab.protocol_v1.common.effects import (
     Append,
     CancelTimer,
@@ -39,14 +40,23 @@ class ServedCoordinator:
         self.states: deque[tuple[str, str]] = deque(maxlen=STATES_KEPT)
         """The latest: of which group, and what it became."""
         self.machine = make_dual_coordinator(config, lambda prefix: f"{prefix}-{uuid.uuid4()}", topics)
+        self.kept = KeptBytes(self.has_group)
         self.perform(self.machine.load([], 0))
 
     @property
     def now_ms(self) -> int:
         return int((self.loop.time() - self.began) * 1000)
 
-    def handle(self, request: Request) -> asyncio.Future[Response]:
+    def has_group(self, group_id: str) -> bool:
+        shard = self.machine.shard
+        return group_id in shard.groups or shard.classic.phase(group_id) is not None or bool(shard.offsets.of(group_id))
+
+    def handle(self, request: Request, size: int = 0) -> asyncio.Future[Response]:
+        """`size`: the bytes of the frame that the request was read from."""
         answer: asyncio.Future[Response] = self.loop.create_future()
+        if not self.kept.fits(request, size):
+            answer.set_result(refusal(request))
+            return answer
         self.waiting[id(request)] = (request, answer)
         self.perform(self.machine.handle(request, self.now_ms))
         return answer
@@ -59,6 +69,7 @@ class ServedCoordinator:
             match effect:
                 case Reply():
                     _, answer = self.waiting.pop(id(effect.request))
+                    self.kept.settle(effect.request, effect.response)
                     if not answer.done():
                         answer.set_result(effect.response)
                 case SetTimer():
@@ -70,6 +81,7 @@ class ServedCoordinator:
                     self.perform(self.machine.on_append(effect.append_id, self.now_ms))
                 case StateChanged():
                     self.states.append((effect.group_id, effect.state))
+                    self.kept.on_state(effect.group_id, effect.state)
 
     def cancel(self, key: TimerKey) -> None:
         if (timer := self.timers.pop(key, None)) is not None:
