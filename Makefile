@@ -60,13 +60,13 @@ FRAMES ?= 2000000
 CHAOS ?= 20
 test-deep: $(VENV)/.dev
 	$(BIN)/python -m tests.conformance.deep --minutes $(MINUTES)
-	$(BIN)/python -m tests.protocol_v1.coordinator.random_runs --runs $(RUNS) --seed 1
-	$(BIN)/python -m tests.protocol_v1.member.random_runs --runs $(MEMBER_RUNS) --seed 1
-	$(BIN)/python -m tests.protocol_v2.coordinator.random_runs --runs $(RUNS) --seed 1
-	$(BIN)/python -m tests.protocol_v2.member.random_runs --runs $(MEMBER_RUNS) --seed 1
+	$(BIN)/python -m tests.protocol_v1.coordinator.random_runs --runs $(RUNS)
+	$(BIN)/python -m tests.protocol_v1.member.random_runs --runs $(MEMBER_RUNS)
+	$(BIN)/python -m tests.protocol_v2.coordinator.random_runs --runs $(RUNS)
+	$(BIN)/python -m tests.protocol_v2.member.random_runs --runs $(MEMBER_RUNS)
 	$(BIN)/python -m tests.protocol_v1.member.mutants
 	$(BIN)/python -m tests.protocol_v2.member.mutants
-	$(BIN)/python -m tests.harness.random_scenarios --runs $(SCENARIOS) --seed 1
+	$(BIN)/python -m tests.harness.random_scenarios --runs $(SCENARIOS)
 	$(BIN)/python -m tests.harness.leaps
 	$(BIN)/python -m tests.harness.leaps --lives --runs 80
 	$(BIN)/python -m tests.harness.kafka.wire.differential --runs $(SEQUENCES) --configs 12

@@ -11,11 +11,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 from traceback import extract_tb
-from typing import Any
+from typing import Any, Protocol, TextIO
 
 from rebalance_lab.harness.evaluate.simulation import simulate
 from rebalance_lab.harness.measure.invariants import Broken, Checker
@@ -280,12 +281,17 @@ def possible(timeline: list[Event], topics: tuple[TopicSpec, ...]) -> tuple[Even
     return tuple(kept)
 
 
-def broken(scenario: Scenario, strategy: str, seed: int) -> Broken | None:
+class Watcher(Protocol):
+    def feed(self, fact: Fact) -> None: ...
+
+
+def broken(scenario: Scenario, strategy: str, seed: int, checkers: Sequence[Watcher] | None = None) -> Broken | None:
     """By what every run is held to, and by the rules of its protocol. A machine that crashes is told of like anything
     else: its run can be made smaller, and run again."""
     now_ms = 0
     auto_commit = scenario.client.get("enable.auto.commit", True)
-    checkers = Checker(), ProtocolChecker(lossy=scenario.network.loss > 0, auto_commit=auto_commit)
+    if checkers is None:
+        checkers = Checker(), ProtocolChecker(lossy=scenario.network.loss > 0, auto_commit=auto_commit)
 
     def watch(fact: Fact) -> None:
         nonlocal now_ms
@@ -331,16 +337,35 @@ def run(number: int, seed: int) -> str | None:
     small = smallest(scenario, strategy, number, found.invariant)
     text = json.dumps(scenario_json(small), indent=1)
     again = f"python -m tests.harness.random_scenarios --runs 1 --first {number} --seed {seed}"
-    command = f"rebalance-lab simulate - --strategy {strategy} --seed {number}"
+    # `simulate` watches the invariants of a run. The protocols' rules are the tests' own, and so is their command.
+    is_invariant = broken(small, strategy, number, (Checker(),)) is not None
+    shows = f"rebalance-lab simulate - --strategy {strategy} --seed {number}"
+    shows_rule = f"python -m tests.harness.random_scenarios --replay - --strategy {strategy} --seed {number}"
+    command = shows if is_invariant else shows_rule
     return f"run {number}: {found}\nagain: {again}\n{command} <<'END'\n{text}\nEND"
+
+
+def replay(file: TextIO, strategy: str, seed: int) -> str | None:
+    """Run one scenario again under all rules, as the printed command asks."""
+    found = broken(parse_scenario(json.load(file)), strategy, seed)
+    return None if found is None else str(found)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, help="from the clock without it")
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--replay", type=argparse.FileType(), metavar="FILE", help="one scenario; - for standard input")
+    parser.add_argument("--strategy", help="of the scenario that is replayed")
     options = parser.parse_args()
+    if options.replay is not None:
+        wrong = replay(options.replay, options.strategy, options.seed or 0)
+        print(wrong or "no invariant and no rule broken")
+        sys.exit(1 if wrong else 0)
+    if options.seed is None:
+        options.seed = int(time.time())
+    print(f"seed {options.seed}", flush=True)
     for number in range(options.first, options.first + options.runs):
         wrong = run(number, options.seed)
         if wrong:

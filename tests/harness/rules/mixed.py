@@ -335,10 +335,14 @@ class MixedRules(ConsumerRules):
                     seat.woken_ms = None
 
     def on_process(self, fact: Fact) -> None:
-        """A new coordinator gives everybody the session of a consumer, until it has heard of them."""
+        """A new coordinator gives every member the session of a consumer, until it has heard of them.
+
+        A refused seat proves nothing: its member may have left before the group was upgraded.
+        """
         member_id = self.ids.get(fact["member"], "")
         seat = self.classic_seat(member_id)
-        known = seat is not None and member_id not in self.gone and seat.heard_ms >= self.sessions_since_ms
+        known = seat is not None and not seat.refused and member_id not in self.gone
+        known = known and seat is not None and seat.heard_ms >= self.sessions_since_ms
         if fact["is"] == "killed" and known and self.state not in NOBODY:
             self.killed[member_id] = fact["t"]
 

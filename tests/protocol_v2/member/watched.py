@@ -15,8 +15,8 @@ from typing import Any
 from rebalance_lab.harness.conversation.conversations import AnyMember, MixedConversation, id_of
 from rebalance_lab.harness.conversation.stage import GROUP
 from rebalance_lab.harness.conversation.stage import Client as StageClient
-from rebalance_lab.harness.hosts.dual_coordinator import make_dual_coordinator
-from rebalance_lab.protocol_v1.common.effects import Append, Effect
+from rebalance_lab.harness.hosts.dual_coordinator import ClassicSide, make_dual_coordinator
+from rebalance_lab.protocol_v1.common.effects import Append, Effect, StateChanged
 from rebalance_lab.protocol_v1.common.errors import Error, InvariantBroken
 from rebalance_lab.protocol_v1.common.member_effects import (
     Call,
@@ -35,6 +35,8 @@ from rebalance_lab.protocol_v1.member.member import Member as ClassicMember
 from rebalance_lab.protocol_v2.common.messages import ConsumerGroupHeartbeatRequest
 from rebalance_lab.protocol_v2.common.topic_image import topic_name
 from rebalance_lab.protocol_v2.coordinator.coordinator import Coordinator
+from rebalance_lab.protocol_v2.coordinator.state.states import Event
+from rebalance_lab.protocol_v2.coordinator.state.values import ConsumerMember
 from rebalance_lab.protocol_v2.member.commits import PREPARE
 from rebalance_lab.protocol_v2.member.member import Member
 from rebalance_lab.protocol_v2.member.states import IN_GROUP, MemberState
@@ -88,6 +90,8 @@ class Watched(BadNetwork, MixedConversation):
         self.reported: dict[Client, set[TopicPartition]] = {}
         self.states_of: dict[Client, str] = {}
         self.epochs: dict[Client, tuple[int, int]] = {}
+        self.given_away: dict[str, set[TopicPartition]] = {}
+        """What a member still reads although the last upgrade took it for free, by member id."""
         broker = {"group.consumer.assignment.interval.ms": 0, **BROKER, **(properties or {})}
         super().__init__(topics, classic_assignors, broker, 1, settings)
 
@@ -96,6 +100,9 @@ class Watched(BadNetwork, MixedConversation):
         # Two habits of Kafka's in which no group of classic members would settle (C37), and no log would hold (C35).
         quirks = {"wakes_classic_members": True, "forgets_empty_groups": False}
         machine.shard.config = replace(machine.shard.config, **quirks)
+        classic = machine.shard.classic
+        assert isinstance(classic, ClassicSide)
+        classic.keeps_join_timers = False  # a third: it removes members that have done nothing wrong
         return Machine(machine) if self.closely else machine  # type: ignore[return-value]
 
     def tell(self, client: Client, event: Told) -> None:
@@ -106,9 +113,28 @@ class Watched(BadNetwork, MixedConversation):
             self.check_readers()
 
     def obey(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            self.see_upgrade(effect)
         super().obey(effects)
         if any(isinstance(effect, Append) for effect in effects):
             self.check_readers()
+
+    def see_upgrade(self, effect: Effect) -> None:
+        if isinstance(effect, StateChanged) and effect.event == Event.UPGRADED.value:
+            self.given_away = {id_of(client.member): self.excused_by_upgrade(client) for client in self.live}
+
+    def excused_by_upgrade(self, client: Client) -> set[TopicPartition]:
+        """Return what a member reads, and the broker takes for free.
+
+        A rebalance that was never completed had dropped the member's assignment. Or its SyncGroup was answered, and it
+        has not given up yet what it lost. Kafka gives such partitions away at once: both recorded from a real broker,
+        what_is_*_given_away_by_an_upgrade*.json in tests/harness/kafka/wire/recordings.
+        """
+        group, member = self.group, client.member
+        known = group.members.get(id_of(member)) if group is not None else None
+        if known is None or not isinstance(member, ClassicMember):
+            return set()
+        return set(member.fetchable - held_by(known))
 
     # What must hold
 
@@ -196,9 +222,11 @@ class Watched(BadNetwork, MixedConversation):
             known = group.members.get(id_of(member))
             if known is None or not member.fetchable or self.is_fenced(member, known.current.member_epoch):
                 continue
-            current = known.current
-            held = {(topic_name(topic), number) for topic, number in (*current.assigned, *current.revoking)}
+            held = held_by(known)
             strange = member.fetchable - held
+            if strange <= self.given_away.get(id_of(member), set()):
+                self.given_away[id_of(member)] = set(strange)  # it lets go of them, and takes none of them back
+                continue
             must(not strange, 18, f"{client.name} reads {sorted(strange)}; the group holds {sorted(held)} for it")
 
     def is_fenced(self, member: AnyMember, epoch: int) -> bool:
@@ -224,6 +252,11 @@ class Watched(BadNetwork, MixedConversation):
             return set(member.memory.subscribed.topics) & set(self.topics)
         metadata = group.members[member.member_id].metadata
         return {name for name in self.topics if group.is_subscribed(metadata, name)}
+
+
+def held_by(known: ConsumerMember) -> set[TopicPartition]:
+    current = known.current
+    return {(topic_name(topic), number) for topic, number in (*current.assigned, *current.revoking)}
 
 
 def flat(request: ConsumerGroupHeartbeatRequest) -> set[TopicPartition]:
