@@ -3,7 +3,8 @@
 #   docker run --read-only -p 127.0.0.1:8000:8000 rebalance-lab --allow-anonymous                 # for this machine alone
 #   docker run --read-only -p 8000:8000 -v ./service.toml:/service.toml:ro rebalance-lab --config /service.toml --allowed-host lab.example
 # Other machines come by a name that the service does not know: --allowed-host says which, or allowed_hosts in the settings.
-ARG PYTHON=python:3.13-slim
+# By its full version. Where a registry can be asked, name a digest: --build-arg PYTHON=python:3.13.7-slim-bookworm@sha256:...
+ARG PYTHON=python:3.13.7-slim-bookworm
 FROM ${PYTHON} AS build
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
@@ -14,7 +15,11 @@ COPY protocol_v2 protocol_v2
 COPY harness harness
 COPY spark_eval spark_eval
 COPY api api
-RUN python -m venv /opt/lab && /opt/lab/bin/pip install --no-cache-dir '.[api,kafka]'
+# What the locked set says, checked by hash. It brings what builds the package, too.
+COPY requirements/service.lock requirements/service.lock
+RUN python -m venv /opt/lab \
+    && /opt/lab/bin/pip install --no-cache-dir --require-hashes --requirement requirements/service.lock \
+    && /opt/lab/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
 
 FROM ${PYTHON}
 COPY --from=build /opt/lab /opt/lab

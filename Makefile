@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # `make test PYTEST_ARGS="tests/assignors -k sticky"` runs a part.
 PYTEST_ARGS ?=
 
-.PHONY: demo test lint unit test-deep bench wheel format kafka-image clean help
+.PHONY: demo test lint unit test-deep bench wheel format kafka-image audit lock clean help
 
 help:
 	@echo "make demo         the main job on sample data; needs Python 3.11+ only"
@@ -16,6 +16,8 @@ help:
 	@echo "make bench        speed as ratios against named peers"
 	@echo "make kafka-image  a local apache/kafka image from the machine's Java and Maven, nothing pulled"
 	@echo "make wheel        dist/rebalance_lab-*.whl, which spark-submit takes as --py-files"
+	@echo "make audit        every direct dependency: its locked version, its licence, and why it is there"
+	@echo "make lock         resolves requirements/*.lock anew, with uv"
 	@echo "make format       let ruff format the code"
 	@echo "make clean        remove .venv and caches"
 
@@ -25,14 +27,20 @@ $(VENV)/.python:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.base: $(VENV)/.python pyproject.toml
+# What is installed is what the locked sets say, checked by hash; `make lock` resolves them anew.
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
+OURSELVES := $(INSTALL) --no-deps --no-build-isolation --editable .
+
+$(VENV)/.base: $(VENV)/.python pyproject.toml requirements/base.lock
 	@echo "installing rebalance-lab ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@$(INSTALL) --require-hashes --requirement requirements/base.lock
+	@$(OURSELVES)
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.python pyproject.toml
+$(VENV)/.dev: $(VENV)/.python pyproject.toml requirements/dev.lock
 	@echo "installing rebalance-lab with all its extras (a minute or two, once) ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(INSTALL) --require-hashes --requirement requirements/dev.lock
+	@$(OURSELVES)
 	@touch $@ $(VENV)/.base
 
 demo: $(VENV)/.base
@@ -88,6 +96,18 @@ kafka-image: $(VENV)/.dev
 
 wheel: $(VENV)/.dev
 	$(BIN)/python -m hatchling build --target wheel
+
+audit: $(VENV)/.dev
+	@$(BIN)/python -m tools.audit
+
+LOCK = $(VENV)/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--custom-compile-command "make lock" pyproject.toml requirements/build.in
+
+lock:
+	@test -x $(VENV)/uv/bin/uv || ($(PYTHON) -m venv $(VENV)/uv && $(VENV)/uv/bin/pip install --quiet uv)
+	$(LOCK) --upgrade --output-file requirements/base.lock
+	$(LOCK) --upgrade --extra api --extra kafka --output-file requirements/service.lock
+	$(LOCK) --upgrade --extra dev --output-file requirements/dev.lock
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
