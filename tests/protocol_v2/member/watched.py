@@ -205,7 +205,8 @@ class Watched(BadNetwork, MixedConversation):
         must(partitions <= held | revoked, 19, f"taken without having been given: {sorted(partitions - held)}")
         held -= partitions
         revoked |= partitions
-        if call.callback is Callback.REVOKED:
+        # An application that unsubscribes waits for no commit: the one of a reconciliation under way is on its own.
+        if call.callback is Callback.REVOKED and client.member.state is not MemberState.PREPARE_LEAVING:
             memory = client.member.memory
             waits = [sent.commit for sent in memory.in_flight.values() if sent.commit and sent.commit.by == PREPARE]
             must(
