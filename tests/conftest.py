@@ -33,8 +33,8 @@ LONGEST_FIRST = (
 """A test of a minute that is begun last leaves the other workers with nothing to do."""
 
 
-REAL = ("tests/harness/kafka/", "tests/harness/fidelity/")
-"""Other people's processes, with timeouts of their own, on a machine that other tests keep busy: what fails there by
+REAL = ("tests/harness/kafka/", "tests/harness/fidelity/", "tests/api/service/")
+"""Other processes, with timeouts of their own, on a machine that other tests keep busy: what fails there by
 chance passes the second time, and both are told."""
 
 
