@@ -148,9 +148,11 @@ def size(
         str | None,
         typer.Option("--record-size", metavar="SIZE", help="Such as 1kB: rates of records and of bytes can be mixed."),
     ] = None,
-    growth: Annotated[str, typer.Option("--growth", metavar="SHARE", help="More each year: 30% or 0.3.")] = "0%",
-    horizon: Annotated[str, typer.Option("--horizon", metavar="TIME", help="2y, 18mo or 90d.")] = "0y",
-    headroom: Annotated[str, typer.Option("--headroom", metavar="SHARE", help="On top of it: 20% or 0.2.")] = "20%",
+    growth: Annotated[
+        str, typer.Option("--growth", metavar="SHARE", help="More each year: 30%; with --horizon.")
+    ] = "0%",
+    horizon: Annotated[str, typer.Option("--horizon", metavar="TIME", help="It grows for 2y, 18mo or 90d.")] = "0y",
+    headroom: Annotated[str, typer.Option("--headroom", metavar="SHARE", help="On top of the demand: 20%.")] = "20%",
     outage: Annotated[str, typer.Option("--outage", metavar="TIME", help="To catch up after: 30m.")] = "0s",
     partitions: Annotated[
         int | None,

@@ -10,7 +10,7 @@ from typing import Any
 
 from rebalance_lab.harness.scenario.events import event_json
 from rebalance_lab.harness.scenario.model import Callbacks, MemberSpec, Network, Rate, Scenario, TopicSpec
-from rebalance_lab.harness.scenario.units import duration_text, fine_text, rate_text
+from rebalance_lab.harness.scenario.units import duration_text, fine_text, rate_text, share_text
 
 METADATA_MAX_AGE_MS = 300_000
 
@@ -73,8 +73,8 @@ def network_json(network: Network) -> dict[str, Any]:
     data = {
         "latency": (network.latency_ms, usual.latency_ms, duration_text(network.latency_ms)),
         "jitter": (network.jitter_ms, usual.jitter_ms, duration_text(network.jitter_ms)),
-        "loss": (network.loss, usual.loss, network.loss),
-        "duplication": (network.duplication, usual.duplication, network.duplication),
+        "loss": (network.loss, usual.loss, share_text(network.loss)),
+        "duplication": (network.duplication, usual.duplication, share_text(network.duplication)),
     }
     return {key: text for key, (value, default, text) in data.items() if value != default}
 

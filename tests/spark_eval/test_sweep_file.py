@@ -54,7 +54,7 @@ def test_distributions_draw_together_and_the_same_each_time() -> None:
     varied = {
         "members.consumer.count": {"uniform": [1, 9]},
         "timeline[0].restart.downtime": {"lognormal": ["8s", 0.5]},
-        "network.loss": {"uniform": [0.0, 0.1]},
+        "network.loss": {"uniform": ["0%", "10%"]},
         "network.jitter": [0, "4ms"],
     }
     first = documents(parameters=varied, draws=20)

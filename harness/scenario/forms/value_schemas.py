@@ -20,7 +20,7 @@ WITH_EXPONENT = r"[0-9]+(\.[0-9]+)?[eE][+-]?[0-9]{1,3}"
 PARTS_OF_TIME = r"([0-9]{1,15}(\.[0-9]{1,9})?\s*(ms|s|m|h|d)\s*)+"
 SOME_DIGIT = "[1-9]"
 SOME_MANTISSA = "^[^eE]*[1-9]"
-AT_MOST_ONE = rf"^\s*(0*(1(\.0+)?|0(\.[0-9]+)?)|{WITH_EXPONENT})\s*$"
+ZERO = r"^\s*0+(\.0+)?([eE][+-]?[0-9]{1,3})?\s*$"
 AT_MOST_ALL = rf"^\s*(0*(100(\.0+)?|[0-9]{{1,2}}(\.[0-9]+)?)|{WITH_EXPONENT})\s*%\s*$"
 CONTROL = r"\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069"
 """Line ends, what terminals take as orders, and what turns a line round: nobody's name, and a table or a lane of its
@@ -44,9 +44,7 @@ FINE_DURATION = text(rf"^\s*{NUMBER}\s*(us|ms|s|m)\s*$", "200us", "2ms", also=SO
 RATE_PATTERN = rf"^\s*{NUMBER}\s*[kKMG]?\s*/\s*(s|m|h|d)\s*$"
 RATE = text(RATE_PATTERN, "100/s", "6000/m", "1.5k/s")
 REAL_RATE = text(RATE_PATTERN, "100/s", "6000/m", "1.5k/s", also=SOME_MANTISSA)
-CHANCE: Schema = {
-    "anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, text(AT_MOST_ALL, "0.1%"), text(AT_MOST_ONE)]
-}
+CHANCE: Schema = {"anyOf": [text(AT_MOST_ALL, "0.1%"), {"const": 0}, text(ZERO)]}
 NAMES: Schema = {"anyOf": [NAME, {"type": "array", "items": NAME, "minItems": 1, "uniqueItems": True}]}
 TOPIC_NAME = text("^[a-zA-Z0-9._-]{1,249}$") | {"not": {"enum": [".", ".."]}}
 MEMBER_NAME: Schema = {"pattern": f"^[^{CONTROL}]+$"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,8 @@ from rebalance_lab.harness.scenario.units import (
     rate_per_second,
     rate_text,
     setting_ms,
+    share,
+    share_text,
     size_bytes,
     throughput,
 )
@@ -82,11 +85,33 @@ def test_kafkas_settings_are_plain_milliseconds_or_durations() -> None:
         setting_ms(True)
 
 
-def test_a_probability_is_a_percentage_or_a_number() -> None:
-    assert probability("0.1%") == probability(0.001) == probability("0.001") == 0.001
-    for value in ("120%", "1.2", "-0.1", "", 10**400):
-        with pytest.raises(ValueError, match="between 0 and 1"):
-            probability(value)
+def test_a_probability_is_a_percentage_of_at_most_100() -> None:
+    assert (probability("0.1%"), probability("100%"), probability(0), probability("0")) == (0.001, 1.0, 0.0, 0.0)
+    with pytest.raises(ValueError, match="more than 100%"):
+        probability("120%")
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (30, "30 has no percent sign: say 30%"),
+        ("0.3", "'0.3' has no percent sign: say 30% or 0.3%"),
+        (-0.1, "-0.1 is not a percentage"),
+        ("", "'' is not a percentage"),
+        (True, "yes is not a percentage"),
+        (10**400, "too large"),
+        ("1e999%", "too large"),
+    ],
+)
+def test_a_percentage_needs_its_sign(value: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        share(value)
+
+
+def test_percentages_are_read_back_as_the_same_number() -> None:
+    random = Random(5)
+    for number in (0.001, 0.07, 1e-9, 1 / 3, *(random.random() for _ in range(200))):
+        assert share(share_text(number)) == number
 
 
 def test_sizes_and_throughputs() -> None:
