@@ -15,6 +15,7 @@ from rebalance_lab.api.terminal import (
     headline,
     print_json,
     progress_bar,
+    put_aside,
     read_input,
     write_file,
 )
@@ -62,6 +63,7 @@ def compare_command(
     if html is not None:
         command = command_line("compare", file, strategies=strategies, seeds=seeds, weights=weights, html=html)
         write_report(comparison, html, command=command, jobs=jobs)
+    put_user_notes_aside(comparison)
     if as_json:
         print_json(comparison.to_json())
     else:
@@ -69,6 +71,12 @@ def compare_command(
         if html is not None:
             console().print(f"written: {html}")
     return not comparison.broken
+
+
+def put_user_notes_aside(comparison: Comparison) -> None:
+    """Show of each strategy what its first failing run raised and printed."""
+    for samples in comparison.by_strategy.values():
+        put_aside(next((one.notes for one in samples.values() if one.notes), ""))
 
 
 def comparison_of(

@@ -7,7 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rebalance_lab.api.answers.recommend_answer import AdviceAsked, advise
-from rebalance_lab.api.commands.compare_command import command_line, run_comparison, seeds_for, trouble, write_report
+from rebalance_lab.api.commands.compare_command import (
+    command_line,
+    put_user_notes_aside,
+    run_comparison,
+    seeds_for,
+    trouble,
+    write_report,
+)
 from rebalance_lab.api.terminal import aside, check_place, console, harmless, print_json, read_input
 
 if TYPE_CHECKING:
@@ -66,6 +73,7 @@ def recommend_command(
 
 def show_trouble(comparison: Comparison, file: str) -> None:
     """Show what exit code 1 stands for, beside the answer, which may be JSON."""
+    put_user_notes_aside(comparison)
     if comparison.broken:
         sys.stderr.writelines(f"{harmless(told)}\n" for told in trouble(comparison, file))
 

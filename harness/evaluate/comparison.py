@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.evaluate.call_timeout import time_limit
 from rebalance_lab.harness.evaluate.intervals import Interval, confidence_of, median_interval
 from rebalance_lab.harness.evaluate.runs import Progress, Sample, run_all
 from rebalance_lab.harness.measure.cost_weights import NAMES, Weights, default_weights, score
@@ -243,12 +244,18 @@ def checked_strategies(strategies: Sequence[str], path: str = "--strategies") ->
     """Return strategies in full, each once, after loading their assignors: a typo should not cost twenty runs."""
     found: list[str] = []
     for text in strategies:
-        load_strategies(text, path)
+        load_in_time(text, path)
         name = normal_strategy(text, path)
         if name in found:
             raise ContractError(path, f"{name} stands twice")
         found.append(name)
     return tuple(found)
+
+
+def load_in_time(text: str, path: str = "strategy") -> None:
+    """Load a strategy's assignors, and refuse a custom class that hangs when it is imported or made."""
+    with time_limit(parse_strategies(text, path), path, "cannot be loaded: it is not done"):
+        load_strategies(text, path)
 
 
 def check_migrations(scenario: Scenario) -> None:
@@ -258,7 +265,7 @@ def check_migrations(scenario: Scenario) -> None:
     for event in scenario.timeline:
         if isinstance(event, RollingRestart) and event.strategy is not None:
             try:
-                load_strategies(event.strategy)
+                load_in_time(event.strategy)
             except ContractError as error:
                 message = f"the {event.KIND} at {duration_text(event.at_ms)}: {error.message}"
                 raise ContractError("timeline", message) from error

@@ -18,10 +18,11 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from rebalance_lab.assignors.assignor_error import AssignorError
+from rebalance_lab.assignors.user_code import observed
 from rebalance_lab.harness.evaluate.call_timeout import NoAnswer, patience
 from rebalance_lab.harness.evaluate.simulation import simulate
 from rebalance_lab.harness.measure.costs import Costs, Meter, Row
@@ -55,6 +56,8 @@ class Sample:
     assignment_cpu_ms: float | None = field(default=None, compare=False)
     """Of the leaders' assignments, where there are leaders: measured on this machine, and so the one figure that is not
     the same each time."""
+    notes: str = field(default="", compare=False)
+    """What custom code raised, in the frames of the user's files, and what it printed in such a run."""
 
     def to_json(self, *, measured: bool = True) -> dict[str, Any]:
         """Return a flat row. Without what is measured it is the same each time."""
@@ -116,6 +119,15 @@ def watched_run(
 
 def sample(scenario: Scenario, strategy: str, seed: int) -> Sample:
     """Run once, and never raise for what the run does: one bad strategy must not take the others' results with it."""
+    with observed() as notes:
+        made = sample_of(scenario, strategy, seed)
+    if made.broken is not None or notes.tracebacks:
+        return replace(made, notes=notes.text())
+    sys.stdout.write(notes.printed)
+    return made
+
+
+def sample_of(scenario: Scenario, strategy: str, seed: int) -> Sample:
     try:
         run = watched_run(scenario, strategy, seed)
     except AssignorError as error:
@@ -199,11 +211,13 @@ _scenario: Scenario | None = None
 
 
 def settle_in(scenario: Scenario) -> None:
-    """Take over the scenario, which travels once. Ctrl-C is the parent's to handle; a parent that vanishes ends its
+    """Take over the scenario, which travels once. What a run prints goes to standard error: standard output is the
+    parent's answer. Ctrl-C is the parent's to handle; a parent that vanishes ends its
     workers.
     """
     global _scenario
     _scenario = scenario
+    sys.stdout = sys.stderr
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, daemon=True).start()
 
