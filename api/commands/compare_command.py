@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from rebalance_lab.api.commands.interruption import exit_if_partial, sigterm_interrupts
 from rebalance_lab.api.terminal import (
     aside,
     check_place,
@@ -70,6 +71,7 @@ def compare_command(
         show(comparison, file)
         if html is not None:
             console().print(f"written: {html}")
+    exit_if_partial(comparison)
     return not comparison.broken
 
 
@@ -118,8 +120,9 @@ def run_comparison(
         raise ContractError("--jobs", f"must be at least 1, got {jobs}")
     chosen = None if strategies is None else checked_strategies(split_strategies(strategies))
     total = len(chosen or usual_strategies(scenario)[0]) * seeds
-    with progress_bar("runs", total) as progress:
-        return compare(scenario, chosen, range(1, seeds + 1), weights=weights, jobs=jobs, progress=progress)
+    asked = range(1, seeds + 1)
+    with sigterm_interrupts(), progress_bar("runs", total) as progress:
+        return compare(scenario, chosen, asked, weights=weights, jobs=jobs, progress=progress, keep_finished=True)
 
 
 def write_report(comparison: Comparison, file: str, *, command: str, jobs: int | None, advice: str = "") -> None:

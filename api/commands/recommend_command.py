@@ -15,6 +15,7 @@ from rebalance_lab.api.commands.compare_command import (
     trouble,
     write_report,
 )
+from rebalance_lab.api.commands.interruption import exit_if_partial
 from rebalance_lab.api.terminal import aside, check_place, console, harmless, print_json, read_input
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def recommend_command(
         if html is not None:
             write_report(nothing.comparison, html, command=command, jobs=jobs)
         show_trouble(nothing.comparison, file)
+        exit_if_partial(nothing.comparison)
         return False
     advice, sure, notes, comparison = advised.advice, advised.sureness, advised.notes, advised.comparison
     if html is not None:
@@ -68,6 +70,7 @@ def recommend_command(
         if html is not None:
             console().print(f"written: {html}")
     show_trouble(comparison, file)
+    exit_if_partial(comparison)
     return not comparison.broken
 
 

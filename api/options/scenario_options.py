@@ -47,7 +47,7 @@ def compare(
     """Run every strategy through the same scenario with the same seeds, and rank what they cost.
 
     What --json prints can be given back instead of a scenario: its runs are ranked by other --weights at once.
-    Exit code 1 when a run breaks an invariant, such as two owners of a partition.
+    Exit code 1 when a run breaks an invariant, such as two owners of a partition. Ctrl-C ranks what is finished.
     """
     from rebalance_lab.api.commands.compare_command import compare_command
 
