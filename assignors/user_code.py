@@ -40,7 +40,7 @@ class LastPrinted(io.RawIOBase):
         return len(given)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Notes:
     tracebacks: list[str] = field(default_factory=list)
     printed: str = ""
