@@ -75,7 +75,7 @@ def read_table(text: str, path: str) -> DecisionTable:
     except ValueError:
         data = None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ContractError(path, "is damaged, or is no decision table of a sweep")
+        raise ContractError(path, "is no decision table of a sweep, or a damaged one")
     missing = [key for key, kind in PARTS.items() if not isinstance(data.get(key), kind)]
     if missing:
         raise ContractError(path, f"is damaged: it has no {missing[0]}")
