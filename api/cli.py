@@ -11,6 +11,7 @@ import errno
 import io
 import os
 import sys
+from contextlib import suppress
 from typing import Annotated, TextIO, cast
 
 import typer
@@ -23,7 +24,7 @@ from rebalance_lab.api.options.scenario_options import compare, recommend, simul
 from rebalance_lab.api.options.sequence_options import play, record
 from rebalance_lab.api.options.serve_options import serve
 from rebalance_lab.api.options.sweep_options import sweep_app
-from rebalance_lab.api.terminal import BadInput, harmless
+from rebalance_lab.api.terminal import BadInput, harmless, show_asides
 
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 """Typer keeps click's class to itself; a wrong option should be one line like any other bad input."""
@@ -112,6 +113,9 @@ def main() -> None:
             raise
         forget(sys.stdout)
         fail(f"the answer cannot be written: {error.strerror}")
+    finally:
+        with suppress(OSError):
+            show_asides()
 
 
 def open_closed_streams() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,9 +50,32 @@ def print_json(value: Any) -> None:
     sys.stdout.write(f"{text}\n")
 
 
-def aside() -> redirect_stdout[TextIO]:
-    """Keep apart what a custom assignor prints, which is no part of the answer."""
-    return redirect_stdout(sys.stderr)
+_asides: list[str] = []
+
+
+@contextmanager
+def aside() -> Iterator[None]:
+    """Keep apart what custom code prints and raises: it is no part of the answer, and follows on standard error."""
+    from rebalance_lab.assignors.user_code import observed
+
+    notes = None
+    try:
+        with observed() as notes:
+            yield
+    finally:
+        if notes is not None:
+            put_aside(notes.text())
+
+
+def put_aside(text: str) -> None:
+    """Show this text on standard error at the end of the command, once."""
+    if text and text not in _asides:
+        _asides.append(text)
+
+
+def show_asides() -> None:
+    while _asides:
+        sys.stderr.write("".join(map(harmless, _asides.pop(0).splitlines(keepends=True))))
 
 
 def console() -> Console:

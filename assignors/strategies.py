@@ -17,6 +17,7 @@ from rebalance_lab.assignors.assignor_error import AssignorError, error_line, er
 from rebalance_lab.assignors.interface import Assignor, supported_protocols_of
 from rebalance_lab.assignors.json_contract import ContractError, shown
 from rebalance_lab.assignors.model import Group
+from rebalance_lab.assignors.user_code import keep_error
 
 BUILT_IN: Mapping[str, tuple[str, str]] = {
     "classic/range": ("rebalance_lab.assignors.classic.range", "RangeAssignor"),
@@ -109,6 +110,7 @@ def said(strategy: Strategy, path: str, attribute: str, read: Callable[[], T]) -
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a property may do anything
+        keep_error(error)
         raise ContractError(path, f"{strategy.assignor}.{attribute}: {error_text(error)}") from error
 
 
@@ -122,12 +124,15 @@ def load_custom(target: str, path: str = "strategy") -> Assignor:
         for part in class_name.split("."):
             found = getattr(found, part)
     except ImportError as error:
+        keep_error(error)
         raise ContractError(path, f"{module_name} cannot be imported: {error}") from error
     except (AttributeError, ValueError) as error:
+        keep_error(error)
         raise ContractError(path, f"{target} cannot be found: {error}") from error
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a custom module may raise anything while it is imported, and call sys.exit()
+        keep_error(error)
         raise ContractError(
             path, f"{module_name} raised {type(error).__name__} on import: {error_text(error)}"
         ) from error
@@ -142,6 +147,7 @@ def made(found: object, target: str, path: str) -> Assignor:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # likewise its constructor, and a property
+        keep_error(error)
         raise ContractError(path, f"{target} cannot be made without arguments: {error_line(error)}") from error
     if not callable(method):
         raise ContractError(path, f"{target} has no method assign(group)")
@@ -158,12 +164,14 @@ def run_assignor(assignor: Assignor, group: Group) -> Mapping[str, Mapping[str, 
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # whatever a custom class raises is a finding about it, also SystemExit
+        keep_error(error)
         raise AssignorError(f"{name}.assign raised {error_line(error)}") from error
     try:
         problem = shape_problem(answer)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # likewise mappings and lists of its own, when they are looked at
+        keep_error(error)
         raise AssignorError(f"{name}.assign returned what cannot be read: {error_line(error)}") from error
     if problem:
         raise AssignorError(f"{name}.assign returned {problem}")

@@ -11,6 +11,9 @@ Start at          Folder
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rebalance_lab.assignors.json_contract import ContractError
@@ -18,8 +21,12 @@ from rebalance_lab.harness.evaluate.report.page import lab_version
 from rebalance_lab.spark_eval.sweep_file import Sweep
 
 MANIFEST = "sweep.json"
+MANIFEST_KEYS = ("format", "name", "sweep_id", "version")
 SUCCESS = "_SUCCESS"
 FORMAT = "rebalance-lab sweep 1"
+WAVE = re.compile(r"wave-(\d+)")
+PARQUET = b"PAR1"
+"""What a Parquet file begins and ends with."""
 
 
 class Folder:
@@ -30,7 +37,8 @@ class Folder:
         self.files = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
         # A local folder is a path to us and a URL to Spark, which would look in HDFS if that is its default.
         self.root = self.files.makeQualified(path).toString()
-        self.last_wave = max((int(name.partition("-")[2]) for name in self.names("runs")), default=0)
+        numbers = (WAVE.fullmatch(name) for name in self.names("runs"))
+        self.last_wave = max((int(found[1]) for found in numbers if found), default=0)
 
     def at(self, *names: str) -> str:
         return "/".join((self.root, *names))
@@ -83,18 +91,56 @@ class Folder:
 
     def manifest(self) -> dict[str, Any]:
         try:
-            known: dict[str, Any] = json.loads(self.read_text(MANIFEST))
+            with self.damage(MANIFEST):
+                known: Any = json.loads(self.read_text(MANIFEST))
         except ValueError:
-            known = {}
-        if known.get("format") != FORMAT:
-            raise ContractError("--out", f"{self.at(MANIFEST)} is not a sweep's")
-        return known
+            known = None
+        whole = isinstance(known, dict) and all(isinstance(known.get(key), str) for key in MANIFEST_KEYS)
+        if not whole or known["format"] != FORMAT:
+            raise ContractError("--out", f"{self.at(MANIFEST)} is damaged, or is not a sweep's: name another folder")
+        found: dict[str, Any] = known
+        return found
+
+    @contextmanager
+    def damage(self, *names: str) -> Iterator[None]:
+        """Tell in one line that a file cannot be read, such as one that its checksum does not fit."""
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        try:
+            yield
+        except (Py4JJavaError, PySparkException) as error:
+            raise ContractError("--out", f"{self.at(*names)} is damaged: {first_cause(error)}") from None
 
     # Waves
 
     def waves(self) -> list[str]:
         """Return the waves that are finished."""
         return [name for name in self.names("runs") if self.exists("runs", name, SUCCESS)]
+
+    def check_waves(self) -> None:
+        """Check that the finished waves' files are whole: Spark passes over an empty one, and loses its runs."""
+        for wave in self.waves():
+            for name in self.names("runs", wave):
+                if name.endswith(".parquet"):
+                    with self.damage("runs", wave, name):
+                        whole = self.is_parquet("runs", wave, name)
+                    if not whole:
+                        again = f"remove {self.at('runs', wave)}, and --resume runs that part again"
+                        message = f"{self.at('runs', wave, name)} is damaged, no whole Parquet file: {again}"
+                        raise ContractError("--out", message)
+
+    def is_parquet(self, *names: str) -> bool:
+        length = self.files.getFileStatus(self.path(*names)).getLen()
+        if length < 3 * len(PARQUET):
+            return False
+        stream = self.files.open(self.path(*names))
+        try:
+            first = bytes(stream.readNBytes(len(PARQUET)))
+            stream.seek(length - len(PARQUET))
+            return first == bytes(stream.readNBytes(len(PARQUET))) == PARQUET
+        finally:
+            stream.close()
 
     def remove_halves(self) -> None:
         for name in set(self.names("runs")) - set(self.waves()):
@@ -112,6 +158,11 @@ class Folder:
         from rebalance_lab.spark_eval.stages.frame_schemas import RESULTS
 
         return self.spark.read.schema(RESULTS).parquet(*paths)
+
+
+def first_cause(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines()]
+    return next((line for line in lines if line.startswith("Caused by:")), lines[0])
 
 
 def manifest(sweep: Sweep) -> dict[str, Any]:

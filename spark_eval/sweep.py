@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from rebalance_lab.assignors.json_contract import ContractError
 from rebalance_lab.harness.evaluate.runs import Progress, Sample
 from rebalance_lab.spark_eval.cells import Cell, cells_of
-from rebalance_lab.spark_eval.folder import Folder
+from rebalance_lab.spark_eval.folder import Folder, first_cause
 from rebalance_lab.spark_eval.stages.expand_stage import cells_frame, expand
 from rebalance_lab.spark_eval.stages.frame_schemas import RESULTS
 from rebalance_lab.spark_eval.stages.plan import Task, dealt, pending, plan, task_ms, tasks_of
@@ -73,11 +73,14 @@ def run_sweep(
     started = time.monotonic()
     cells = cells_of(sweep)
     folder.claim(sweep, resume=resume)
-    folder.remove_halves()
+    folder.check_waves()
     total = len(cells) * len(sweep.strategies) * len(sweep.seeds)
-    work = Work(spark, sweep, cells, folder, progress or (lambda done: None))
+    with folder.damage("runs"):
+        work = Work(spark, sweep, cells, folder, progress or (lambda done: None))
+    folder.remove_halves()  # not before what is finished has been read: a damaged folder stays as it is
     work.run()
-    failures, failed = failed_runs(folder.results())
+    with folder.damage("runs"):
+        failures, failed = failed_runs(folder.results())
     keep_failed(folder, cells)
     return Outcome(
         runs=total,
@@ -176,11 +179,6 @@ class Work:
         finally:
             over.set()
             thread.join()
-
-
-def first_cause(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines()]
-    return next((line for line in lines if line.startswith("Caused by:")), lines[0])
 
 
 def halves(wave: Sequence[Task]) -> list[Sequence[Task]]:

@@ -9,6 +9,7 @@ Start at   answer_document
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,16 +82,28 @@ def answer_request(value: Any, asked: Asked) -> dict[str, Any]:
 
 
 def answer_group(group: Group, strategy: Strategy, *, explain: bool = False, optimum: bool = False) -> dict[str, Any]:
-    assignor = load_assignor(strategy)
-    assignment = run_assignor(assignor, group)
+    with limited(strategy, "cannot be loaded: it is not done"):
+        assignor = load_assignor(strategy)
+    with limited(strategy, "gave no answer"):
+        assignment = run_assignor(assignor, group)
+        shares = assignment_to_json(assignment, group)
     answer: dict[str, Any] = {
         "strategy": str(strategy),
-        "assignment": assignment_to_json(assignment, group),
+        "assignment": shares,
         "quality": quality_row(group, assignment, optimum=optimum),
     }
     if explain:
         answer["explanation"] = explanation(assignor, group, assignment)
     return answer
+
+
+def limited(strategy: Strategy, what: str) -> AbstractContextManager[None]:
+    """Limit the time of a custom class; the built-in ones need no limit, nor what keeps it."""
+    if not strategy.is_custom:
+        return nullcontext()
+    from rebalance_lab.harness.evaluate.call_timeout import time_limit
+
+    return time_limit([strategy], "strategy", what)
 
 
 def quality_row(group: Group, assignment: Shares, *, optimum: bool) -> dict[str, Any]:

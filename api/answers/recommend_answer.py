@@ -53,6 +53,7 @@ class Advised:
             **self.advice.to_json(),
             "sureness": self.sureness,
             "notes": self.notes,
+            **({"partial": partial.to_json()} if (partial := self.comparison.partial) is not None else {}),
             "evidence": self.evidence and self.evidence.to_json(),
             "comparison": self.comparison.to_json(measured=False),
         }

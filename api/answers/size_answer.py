@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 YEARS = {"y": 1.0, "mo": 1 / 12, "d": 1 / 365}
+NO_HORIZON = "0y"
 MOST = 10_000_000
 MOST_DEPLOYS = 1_000
 LONGEST_DOWNTIME_MS = 3_600_000
@@ -34,9 +35,10 @@ class SizeAsked:
     per_consumer: str
     per_partition: str | None = None
     record_size: str | None = None
-    growth: str | float = "0%"
-    horizon: str = "0y"
-    headroom: str | float = "20%"
+    growth: str | int | float = "0%"
+    """A percentage; a number other than 0 is refused."""
+    horizon: str = NO_HORIZON
+    headroom: str | int | float = "20%"
     outage: str = "0s"
     partitions: int | None = None
     consumers: int | None = None
@@ -96,13 +98,18 @@ def size_of(asked: SizeAsked) -> Sized:
     rates = {
         "--target": asked.target, "--per-consumer": asked.per_consumer, "--per-partition": asked.per_partition
     }  # fmt: skip
+    growth = read(share, asked.growth, "--growth")
+    horizon_years = read(years, asked.horizon, "--horizon")
+    if growth and not horizon_years:
+        said = "is missing" if asked.horizon == NO_HORIZON else f"is {quoted(asked.horizon)}"
+        raise ContractError("--horizon", f"{said}: --growth {asked.growth} for how long? Say 2y, 18mo or 90d")
     values, unit = in_one_unit({option: text for option, text in rates.items() if text is not None}, asked.record_size)
     needs = Needs(
         target=values["--target"],
         per_consumer=values["--per-consumer"],
         per_partition=values.get("--per-partition", math.inf),
-        growth=read(share, asked.growth, "--growth"),
-        horizon_years=read(years, asked.horizon, "--horizon"),
+        growth=growth,
+        horizon_years=horizon_years,
         headroom=read(share, asked.headroom, "--headroom"),
         outage_s=read(duration_ms, asked.outage, "--outage") / 1_000,
         partitions=asked.partitions,

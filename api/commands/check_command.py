@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rebalance_lab.api.terminal import BadInput, aside, console, print_json, read_input
+from rebalance_lab.api.terminal import BadInput, aside, console, print_json, put_aside, read_input
 from rebalance_lab.assignors.json_contract import ContractError, decode, expect_object
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ def check_command(
         return replay_command(target, replay, as_json=as_json)
     with progress_bar(examples) as progress:
         report = check(target, examples, seed, machines=ProtocolChurn, progress=progress)
+    for found in report.findings:
+        put_aside(found.notes)
     if as_json:
         print_json(report.to_json())
     else:
@@ -51,6 +53,7 @@ def replay_command(target: Target, text: str, *, as_json: bool) -> bool:
     if name not in BY_NAME:
         raise ContractError("property", f"{name!r} is no property; known: {', '.join(BY_NAME)}")
     finding = replay(target, name, case_from_json(value), ProtocolChurn)
+    put_aside(finding.notes if finding else "")
     if as_json:
         print_json(
             {"property": name, "holds": finding is None, "counterexample": finding and finding.to_json(target.text)}

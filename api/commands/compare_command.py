@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from rebalance_lab.api.commands.interruption import exit_if_partial, sigterm_interrupts
 from rebalance_lab.api.terminal import (
     aside,
     check_place,
@@ -15,6 +16,7 @@ from rebalance_lab.api.terminal import (
     headline,
     print_json,
     progress_bar,
+    put_aside,
     read_input,
     write_file,
 )
@@ -62,13 +64,21 @@ def compare_command(
     if html is not None:
         command = command_line("compare", file, strategies=strategies, seeds=seeds, weights=weights, html=html)
         write_report(comparison, html, command=command, jobs=jobs)
+    put_user_notes_aside(comparison)
     if as_json:
         print_json(comparison.to_json())
     else:
         show(comparison, file)
         if html is not None:
             console().print(f"written: {html}")
+    exit_if_partial(comparison)
     return not comparison.broken
+
+
+def put_user_notes_aside(comparison: Comparison) -> None:
+    """Show of each strategy what its first failing run raised and printed."""
+    for samples in comparison.by_strategy.values():
+        put_aside(next((one.notes for one in samples.values() if one.notes), ""))
 
 
 def comparison_of(
@@ -110,8 +120,9 @@ def run_comparison(
         raise ContractError("--jobs", f"must be at least 1, got {jobs}")
     chosen = None if strategies is None else checked_strategies(split_strategies(strategies))
     total = len(chosen or usual_strategies(scenario)[0]) * seeds
-    with progress_bar("runs", total) as progress:
-        return compare(scenario, chosen, range(1, seeds + 1), weights=weights, jobs=jobs, progress=progress)
+    asked = range(1, seeds + 1)
+    with sigterm_interrupts(), progress_bar("runs", total) as progress:
+        return compare(scenario, chosen, asked, weights=weights, jobs=jobs, progress=progress, keep_finished=True)
 
 
 def write_report(comparison: Comparison, file: str, *, command: str, jobs: int | None, advice: str = "") -> None:

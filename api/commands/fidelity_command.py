@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rebalance_lab.api.commands.live_command import check_provider
+from rebalance_lab.api.commands.live_command import check_provider, check_target, exit_of
 from rebalance_lab.api.terminal import BadInput, check_place, console, print_json, progress_bar, read_input, write_file
 from rebalance_lab.assignors.json_contract import ContractError
 
@@ -38,6 +38,7 @@ def fidelity_command(
     """Compare runs, and return True when everything agrees or is explained."""
     from rebalance_lab.harness.fidelity.side_by_side import fidelity
     from rebalance_lab.harness.kafka.brokers import BrokerError, start
+    from rebalance_lab.harness.kafka.live.end_signals import EndedBySignal, ended_by_signals
     from rebalance_lab.harness.kafka.live.librdkafka_settings import broker_config, check_live, nodes_for
     from rebalance_lab.harness.scenario.strategy_lists import normal_strategy
 
@@ -45,6 +46,7 @@ def fidelity_command(
     if not 1 <= seeds <= 1_000 or not 1 <= at_once <= 16:
         raise BadInput("--seeds must be between 1 and 1,000, --at-once between 1 and 16")
     check_provider(provider)
+    check_target(bootstrap)
     scenarios = read_scenarios(files)
     chosen = [normal_strategy(name.strip(), "--strategies") for name in strategies.split(",")]
     for scenario in scenarios:
@@ -54,6 +56,7 @@ def fidelity_command(
         nodes = max(nodes_for(scenario) for scenario in scenarios)
         config = None if bootstrap or provider == "external" else broker_config(one_cluster(scenarios))
         with (
+            ended_by_signals(),
             start(provider, nodes=nodes, config=config, bootstrap=bootstrap) as cluster,
             progress_bar("live runs", len(scenarios) * len(chosen)) as progress,
         ):
@@ -61,6 +64,8 @@ def fidelity_command(
             pairs = fidelity(scenarios, chosen, cluster, seeds=seeds, at_once=at_once, progress=progress)
     except BrokerError as error:
         raise BadInput(str(error)) from error
+    except EndedBySignal as ended:
+        raise exit_of(ended) from None
     answer = {"cluster": where, "seeds": seeds, "pairs": [pair.to_json() for pair in pairs]}
     if out is not None:
         write_file(out, json.dumps(answer, indent=1) + "\n")

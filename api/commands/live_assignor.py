@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rebalance_lab.api.terminal import BadInput, console
+from rebalance_lab.api.terminal import BadInput, aside, console
 from rebalance_lab.assignors.json_contract import ContractError
 from rebalance_lab.assignors.strategies import Strategy, load_named, parse_strategy
 
@@ -58,7 +58,10 @@ def strategy_of(text: str) -> Strategy:
     strategy = parse_strategy(name, "--assignor")
     if strategy.protocol == "consumer" and strategy.is_custom:
         raise ContractError("--assignor", "the broker assigns in consumer groups: a custom assignor needs classic")
-    load_named(strategy, "--assignor")
+    from rebalance_lab.harness.evaluate.call_timeout import time_limit
+
+    with aside(), time_limit([strategy], "--assignor", "cannot be loaded: it is not done"):
+        load_named(strategy, "--assignor")
     return strategy
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
+
+import typer
 
 from rebalance_lab.api.options.shared_options import REAL_PROVIDERS
 from rebalance_lab.api.terminal import BadInput, check_place, console, print_json, progress_bar, read_input, write_file
 from rebalance_lab.assignors.json_contract import ContractError
 
 if TYPE_CHECKING:
+    from rebalance_lab.harness.kafka.live.end_signals import EndedBySignal
     from rebalance_lab.harness.kafka.live.live_run import LiveRun
 
 
@@ -63,6 +67,7 @@ def run_live(file: str, strategy: str | None, provider: str, bootstrap: str | No
     import threading
 
     from rebalance_lab.harness.kafka.brokers import BrokerError, start
+    from rebalance_lab.harness.kafka.live.end_signals import EndedBySignal, ended_by_signals
     from rebalance_lab.harness.kafka.live.librdkafka_settings import broker_config, check_live, nodes_for
     from rebalance_lab.harness.kafka.live.live_run import live
     from rebalance_lab.harness.scenario.documents import decode_document
@@ -73,9 +78,11 @@ def run_live(file: str, strategy: str | None, provider: str, bootstrap: str | No
     chosen = normal_strategy(strategy or scenario.strategy or "classic/range")
     check_live(scenario, chosen)
     check_provider(provider)
+    check_target(bootstrap)
     try:
         config = None if bootstrap or provider == "external" else broker_config(scenario)
         with (
+            ended_by_signals(),
             start(provider, nodes=nodes_for(scenario), config=config, bootstrap=bootstrap) as cluster,
             progress_bar(f"{scenario.name}, live", scenario.duration_ms // 1_000) as progress,
         ):
@@ -91,12 +98,31 @@ def run_live(file: str, strategy: str | None, provider: str, bootstrap: str | No
                 over.set()
     except BrokerError as error:
         raise BadInput(str(error)) from error
+    except EndedBySignal as ended:
+        raise exit_of(ended) from None
+
+
+def exit_of(ended: EndedBySignal) -> typer.Exit:
+    sys.stderr.write(f"rebalance-lab: {ended}\n")
+    return typer.Exit(ended.exit_code)
 
 
 def check_provider(provider: str) -> None:
     """Refuse librdkafka's mock cluster, which creates no topics and keeps nothing of a group to read afterwards."""
     if provider == "mock":
         raise BadInput(f"--provider: mock is no cluster to run live on; there are {REAL_PROVIDERS}")
+
+
+def check_target(bootstrap: str | None) -> None:
+    """Refuse a cluster that is neither on this machine nor the test cluster: a run creates topics and a group there."""
+    if bootstrap is None:
+        return
+    from rebalance_lab.harness.kafka.wire.addresses import WireError, parse_bootstrap
+
+    try:
+        parse_bootstrap(bootstrap)
+    except WireError as error:
+        raise BadInput(f"--bootstrap: {error}") from None
 
 
 def show(run: LiveRun) -> None:

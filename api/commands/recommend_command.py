@@ -7,7 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from rebalance_lab.api.answers.recommend_answer import AdviceAsked, advise
-from rebalance_lab.api.commands.compare_command import command_line, run_comparison, seeds_for, trouble, write_report
+from rebalance_lab.api.commands.compare_command import (
+    command_line,
+    put_user_notes_aside,
+    run_comparison,
+    seeds_for,
+    trouble,
+    write_report,
+)
+from rebalance_lab.api.commands.interruption import exit_if_partial
 from rebalance_lab.api.terminal import aside, check_place, console, harmless, print_json, read_input
 
 if TYPE_CHECKING:
@@ -48,6 +56,7 @@ def recommend_command(
         if html is not None:
             write_report(nothing.comparison, html, command=command, jobs=jobs)
         show_trouble(nothing.comparison, file)
+        exit_if_partial(nothing.comparison)
         return False
     advice, sure, notes, comparison = advised.advice, advised.sureness, advised.notes, advised.comparison
     if html is not None:
@@ -61,11 +70,13 @@ def recommend_command(
         if html is not None:
             console().print(f"written: {html}")
     show_trouble(comparison, file)
+    exit_if_partial(comparison)
     return not comparison.broken
 
 
 def show_trouble(comparison: Comparison, file: str) -> None:
     """Show what exit code 1 stands for, beside the answer, which may be JSON."""
+    put_user_notes_aside(comparison)
     if comparison.broken:
         sys.stderr.writelines(f"{harmless(told)}\n" for told in trouble(comparison, file))
 

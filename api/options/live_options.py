@@ -14,7 +14,11 @@ FIDELITY_STRATEGIES = "classic/range,classic/cooperative-sticky,consumer/uniform
 FidelityStrategies = Annotated[str, strategies_option(FIDELITY_STRATEGIES, "Which to run;")]
 Bootstrap = Annotated[
     str | None,
-    typer.Option("--bootstrap", metavar="HOST:PORT", help="A cluster that runs, instead of one that is started."),
+    typer.Option(
+        "--bootstrap",
+        metavar="HOST:PORT",
+        help="A running cluster: on this machine, or the test cluster.",
+    ),
 ]
 
 

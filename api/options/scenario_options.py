@@ -47,7 +47,7 @@ def compare(
     """Run every strategy through the same scenario with the same seeds, and rank what they cost.
 
     What --json prints can be given back instead of a scenario: its runs are ranked by other --weights at once.
-    Exit code 1 when a run breaks an invariant, such as two owners of a partition.
+    Exit code 1 when a run breaks an invariant, such as two owners of a partition. Ctrl-C ranks what is finished.
     """
     from rebalance_lab.api.commands.compare_command import compare_command
 
@@ -148,9 +148,11 @@ def size(
         str | None,
         typer.Option("--record-size", metavar="SIZE", help="Such as 1kB: rates of records and of bytes can be mixed."),
     ] = None,
-    growth: Annotated[str, typer.Option("--growth", metavar="SHARE", help="More each year: 30% or 0.3.")] = "0%",
-    horizon: Annotated[str, typer.Option("--horizon", metavar="TIME", help="2y, 18mo or 90d.")] = "0y",
-    headroom: Annotated[str, typer.Option("--headroom", metavar="SHARE", help="On top of it: 20% or 0.2.")] = "20%",
+    growth: Annotated[
+        str, typer.Option("--growth", metavar="SHARE", help="More each year: 30%; with --horizon.")
+    ] = "0%",
+    horizon: Annotated[str, typer.Option("--horizon", metavar="TIME", help="It grows for 2y, 18mo or 90d.")] = "0y",
+    headroom: Annotated[str, typer.Option("--headroom", metavar="SHARE", help="On top of the demand: 20%.")] = "20%",
     outage: Annotated[str, typer.Option("--outage", metavar="TIME", help="To catch up after: 30m.")] = "0s",
     partitions: Annotated[
         int | None,

@@ -35,6 +35,7 @@ from rebalance_lab.assignors.testing.sampling.group_events import (
 )
 from rebalance_lab.assignors.testing.subject.answers import Broken, NotApplicable
 from rebalance_lab.assignors.testing.subject.subject import Subject, is_theirs
+from rebalance_lab.assignors.user_code import keep_error
 from rebalance_lab.harness.conversation.conversations import Conversation, MixedConversation, id_of
 from rebalance_lab.harness.conversation.stage import Client, Stage
 from rebalance_lab.protocol_v1.common.member_effects import (
@@ -89,6 +90,7 @@ class Watched:
         try:
             found = {hook: getattr(self.instance, hook, None) for hook in HOOKS}
         except Exception as error:
+            keep_error(error)
             raise Broken(f"a hook cannot be had: {error_line(error)}", self.churn.group) from error
         return {hook: self.guarded(hook, call) for hook, call in found.items() if call is not None}
 
@@ -105,6 +107,7 @@ class Watched:
             except BaseException as error:
                 if not is_theirs(error):
                     raise
+                keep_error(error)
                 self.churn.failure = Broken(f"{hook} raised {error_line(error)}", self.churn.group, self.churn.answer)
                 raise self.churn.failure from error
 

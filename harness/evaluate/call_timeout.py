@@ -1,19 +1,22 @@
-"""End a run whose custom assignor never answers.
+"""End a run, or a request, whose custom assignor never answers.
 
 Limit      Kafka gives a leader max.poll.interval.ms, five minutes, which is too long to wait in each of twenty runs. An
            assignor that has been stopped once is stopped sooner the next time
 How        a timer ticks while the run goes on. If it has seen the same call into the custom module often enough, it
            interrupts the call there. That works in a main thread only, and not in one long operation in C
-Start at   patience
+Start at   patience, time_limit
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from rebalance_lab.assignors.json_contract import ContractError
 from rebalance_lab.assignors.strategies import Strategy
+from rebalance_lab.assignors.user_code import keep_error
 
 TICK_S = 0.25
 LIMIT_S, LIMIT_AGAIN_S = 20.0, 2.0
@@ -54,6 +57,35 @@ def patience(strategies: Iterable[Strategy]) -> Iterator[None]:
 
     with ticking(tick, TICK_S):
         yield
+
+
+@contextmanager
+def time_limit(strategies: Iterable[Strategy], path: str, what: str) -> Iterator[None]:
+    """Limit how long custom code works while the context is open; ContractError ends longer work.
+
+    `what`: what it does not do in time, such as "gave no answer". It may be imported, made or asked.
+    """
+    names = [one.assignor for one in strategies if one.is_custom]
+    if not names:
+        yield
+        return
+    from rebalance_lab.assignors.testing.subject.subject import ticking
+
+    again = not _stopped_before.isdisjoint(names)
+    limit_s = LIMIT_AGAIN_S if again else LIMIT_S
+    ends_at = time.monotonic() + limit_s
+
+    def tick(*_: object) -> None:
+        if time.monotonic() >= ends_at:
+            raise NoAnswer
+
+    try:
+        with ticking(tick, min(TICK_S, limit_s)):
+            yield
+    except NoAnswer as stopped:
+        _stopped_before.update(names)
+        keep_error(stopped)
+        raise ContractError(path, f"{', '.join(names)} {what} within {limit_s:g} s") from None
 
 
 def outermost(frame: FrameType | None, modules: set[str]) -> FrameType | None:

@@ -9,14 +9,17 @@ Start at   compare, Comparison.ranking
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from signal import Signals
 from typing import Any
 
 from rebalance_lab.assignors.json_contract import ContractError
+from rebalance_lab.harness.evaluate.call_timeout import time_limit
 from rebalance_lab.harness.evaluate.intervals import Interval, confidence_of, median_interval
-from rebalance_lab.harness.evaluate.runs import Progress, Sample, run_all
+from rebalance_lab.harness.evaluate.runs import Progress, RunsInterrupted, Sample, run_all
 from rebalance_lab.harness.measure.cost_weights import NAMES, Weights, default_weights, score
 from rebalance_lab.harness.scenario.model import RollingRestart, Scenario
 from rebalance_lab.harness.scenario.strategy_lists import (
@@ -73,6 +76,36 @@ class Ranked:
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partial:
+    """Say how much of a comparison was finished when a signal ended it."""
+
+    number: int
+    """The signal's."""
+    runs_finished: int
+    runs_asked: int
+    seeds_by_strategy: Mapping[str, int]
+    """How many seeds each strategy has finished."""
+    seeds_ranked: int
+    """How many of them every strategy of the ranking has finished."""
+
+    def words(self) -> str:
+        listed = ", ".join(f"{strategy} {count}" for strategy, count in self.seeds_by_strategy.items())
+        return (
+            f"stopped by {Signals(self.number).name}: {self.runs_finished:,} of {self.runs_asked:,} runs are finished; "
+            f"ranked by the {self.seeds_ranked:,} seeds that all strategies shown have; seeds finished: {listed}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "signal": Signals(self.number).name,
+            "runs_finished": self.runs_finished,
+            "runs_asked": self.runs_asked,
+            "seeds_by_strategy": dict(self.seeds_by_strategy),
+            "seeds_ranked": self.seeds_ranked,
+        }
+
+
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     scenario: Scenario
@@ -81,6 +114,8 @@ class Comparison:
     weights: Weights
     samples: tuple[Sample, ...]
     notes: tuple[str, ...] = ()
+    partial: Partial | None = None
+    """None where every run that was asked for is here."""
 
     def weighted(self, weights: Weights) -> Comparison:
         return replace(self, weights=weights)
@@ -179,6 +214,7 @@ class Comparison:
 
         return {
             "scenario": self.scenario.name,
+            **({"partial": self.partial.to_json()} if self.partial is not None else {}),
             "seeds": list(self.seeds),
             "confidence": confidence_of(len(self.seeds)),
             "weights": dict(self.weights),
@@ -199,8 +235,12 @@ def compare(
     weights: Weights | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
+    keep_finished: bool = False,
 ) -> Comparison:
-    """Compare strategies; None stands for those that make sense for the scenario."""
+    """Compare strategies; None stands for those that make sense for the scenario.
+
+    `keep_finished`: compare what is finished when a signal ends the runs, unless nothing is.
+    """
     chosen, notes = usual_strategies(scenario) if strategies is None else (tuple(strategies), ())
     chosen = checked_strategies(chosen, "strategy" if strategies is None else "--strategies")
     check_migrations(scenario)
@@ -208,7 +248,14 @@ def compare(
         check_broker_lists(text, scenario.broker)
     if not seeds:
         raise ContractError("seeds", "there must be at least one")
-    samples = run_all(scenario, chosen, seeds, jobs=jobs, progress=progress)
+    partial = None
+    try:
+        samples = run_all(scenario, chosen, seeds, jobs=jobs, progress=progress)
+    except RunsInterrupted as interrupted:
+        if not keep_finished or not interrupted.finished:
+            raise
+        chosen, seeds, samples, partial = finished_part(interrupted, chosen, seeds)
+        notes = (partial.words(), *notes)
     return Comparison(
         scenario=scenario,
         strategies=chosen,
@@ -216,6 +263,30 @@ def compare(
         weights=weights or default_weights(),
         samples=tuple(samples),
         notes=notes,
+        partial=partial,
+    )
+
+
+def finished_part(
+    interrupted: RunsInterrupted, strategies: Sequence[str], seeds: Sequence[int]
+) -> tuple[tuple[str, ...], tuple[int, ...], list[Sample], Partial]:
+    """Return the strategies that have a run, and the runs with the seeds that all of them have: these come in pairs."""
+    finished: Mapping[tuple[str, int], Sample] = interrupted.finished
+    counts = Counter(strategy for strategy, _ in finished)
+    first = next(seed for seed in seeds if any(pair[1] == seed for pair in finished))
+    kept = tuple(one for one in strategies if (one, first) in finished)
+    ranked = tuple(seed for seed in seeds if all((one, seed) in finished for one in kept))
+    return (
+        kept,
+        ranked,
+        [finished[strategy, seed] for strategy in kept for seed in ranked],
+        Partial(
+            number=interrupted.number,
+            runs_finished=len(finished),
+            runs_asked=len(strategies) * len(seeds),
+            seeds_by_strategy={one: counts[one] for one in strategies},
+            seeds_ranked=len(ranked),
+        ),
     )
 
 
@@ -243,12 +314,18 @@ def checked_strategies(strategies: Sequence[str], path: str = "--strategies") ->
     """Return strategies in full, each once, after loading their assignors: a typo should not cost twenty runs."""
     found: list[str] = []
     for text in strategies:
-        load_strategies(text, path)
+        load_in_time(text, path)
         name = normal_strategy(text, path)
         if name in found:
             raise ContractError(path, f"{name} stands twice")
         found.append(name)
     return tuple(found)
+
+
+def load_in_time(text: str, path: str = "strategy") -> None:
+    """Load a strategy's assignors, and refuse a custom class that hangs when it is imported or made."""
+    with time_limit(parse_strategies(text, path), path, "cannot be loaded: it is not done"):
+        load_strategies(text, path)
 
 
 def check_migrations(scenario: Scenario) -> None:
@@ -258,7 +335,7 @@ def check_migrations(scenario: Scenario) -> None:
     for event in scenario.timeline:
         if isinstance(event, RollingRestart) and event.strategy is not None:
             try:
-                load_strategies(event.strategy)
+                load_in_time(event.strategy)
             except ContractError as error:
                 message = f"the {event.KIND} at {duration_text(event.at_ms)}: {error.message}"
                 raise ContractError("timeline", message) from error

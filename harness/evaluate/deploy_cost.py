@@ -20,7 +20,7 @@ from typing import Any
 
 from rebalance_lab.assignors.interface import RebalanceProtocol, supported_protocols_of
 from rebalance_lab.assignors.strategies import load_assignor
-from rebalance_lab.harness.evaluate.runs import sample
+from rebalance_lab.harness.evaluate.runs import sample_of
 from rebalance_lab.harness.evaluate.sizing import catch_up_seconds
 from rebalance_lab.harness.measure.costs import Row
 from rebalance_lab.harness.scenario.model import MemberSpec, Rate, RollingRestart, Scenario, TopicSpec
@@ -117,7 +117,7 @@ def mean_row(scenario: Scenario, strategy: str) -> Row:
     """
     rows = []
     for seed in SEEDS:
-        run = sample(scenario, strategy, seed)
+        run = sample_of(scenario, strategy, seed)
         if run.costs is None:
             raise ValueError(f"{strategy}: {run.broken}")
         rows.append(run.costs)

@@ -15,13 +15,14 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from rebalance_lab.assignors.assignor_error import AssignorError
+from rebalance_lab.assignors.user_code import observed
 from rebalance_lab.harness.evaluate.call_timeout import NoAnswer, patience
 from rebalance_lab.harness.evaluate.simulation import simulate
 from rebalance_lab.harness.measure.costs import Costs, Meter, Row
@@ -55,6 +56,8 @@ class Sample:
     assignment_cpu_ms: float | None = field(default=None, compare=False)
     """Of the leaders' assignments, where there are leaders: measured on this machine, and so the one figure that is not
     the same each time."""
+    notes: str = field(default="", compare=False)
+    """What custom code raised, in the frames of the user's files, and what it printed in such a run."""
 
     def to_json(self, *, measured: bool = True) -> dict[str, Any]:
         """Return a flat row. Without what is measured it is the same each time."""
@@ -116,6 +119,15 @@ def watched_run(
 
 def sample(scenario: Scenario, strategy: str, seed: int) -> Sample:
     """Run once, and never raise for what the run does: one bad strategy must not take the others' results with it."""
+    with observed() as notes:
+        made = sample_of(scenario, strategy, seed)
+    if made.broken is not None or notes.tracebacks:
+        return replace(made, notes=notes.text())
+    sys.stdout.write(notes.printed)
+    return made
+
+
+def sample_of(scenario: Scenario, strategy: str, seed: int) -> Sample:
     try:
         run = watched_run(scenario, strategy, seed)
     except AssignorError as error:
@@ -128,6 +140,15 @@ def sample(scenario: Scenario, strategy: str, seed: int) -> Sample:
     return Sample(strategy=strategy, seed=seed, costs=run.costs.row(), assignment_cpu_ms=run.assignment_cpu_ms)
 
 
+class RunsInterrupted(KeyboardInterrupt):
+    """Report that a signal ended the runs, with the results of those that had finished."""
+
+    def __init__(self, finished: Mapping[tuple[str, int], Any], number: int) -> None:
+        super().__init__(f"ended by {signal.Signals(number).name}")
+        self.finished = finished
+        self.number = number
+
+
 def run_all(
     scenario: Scenario,
     strategies: Sequence[str],
@@ -136,8 +157,12 @@ def run_all(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[Sample]:
-    pairs = [(strategy, seed) for strategy in strategies for seed in seeds]
-    return spread(sample, scenario, pairs, jobs=jobs, progress=progress)
+    """Run every strategy with every seed. All strategies have one seed before the next: what an interruption leaves can
+    be compared.
+    """
+    pairs = [(strategy, seed) for seed in seeds for strategy in strategies]
+    by_pair = dict(zip(pairs, spread(sample, scenario, pairs, jobs=jobs, progress=progress), strict=True))
+    return [by_pair[strategy, seed] for strategy in strategies for seed in seeds]
 
 
 def spread(
@@ -152,19 +177,24 @@ def spread(
     told = progress or (lambda done: None)
     workers = min(jobs or cores(), len(pairs))
     if workers <= 1:
-        results = []
-        for strategy, seed in pairs:
-            results.append(work(scenario, strategy, seed))
-            told(len(results))
+        results: list[T] = []
+        try:
+            for strategy, seed in pairs:
+                results.append(work(scenario, strategy, seed))
+                told(len(results))
+        except KeyboardInterrupt as error:
+            raise RunsInterrupted(dict(zip(pairs, results, strict=False)), number_of(error)) from None
         return results
     before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers, mp_context=context(), initializer=settle_in, initargs=(scenario,))
+    futures: list[Future[T]] = []
     try:
-        futures = [submit(pool, work, *pair) for pair in pairs]
+        futures.extend(submit(pool, work, *pair) for pair in pairs)
         for done, future in enumerate(as_completed(futures), start=1):
             future.result()
             told(done)
     except BaseException as error:
+        whole = {pair: one.result() for pair, one in zip(pairs, futures, strict=False) if has_result(one)}
         # Not `with pool`: its end would wait for every run that was asked for.
         pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - before:
@@ -172,9 +202,20 @@ def spread(
             child.join()
         if isinstance(error, BrokenProcessPool):
             raise AssignorError(ENDED_BY_ITSELF, path="strategies") from None
+        if isinstance(error, KeyboardInterrupt):
+            raise RunsInterrupted(whole, number_of(error)) from None
         raise
     pool.shutdown()
     return [future.result() for future in futures]
+
+
+def has_result(future: Future[Any]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None
+
+
+def number_of(error: KeyboardInterrupt) -> int:
+    """Return the signal's number; a KeyboardInterrupt without one is Ctrl-C's."""
+    return int(getattr(error, "number", signal.SIGINT))
 
 
 def cores() -> int:
@@ -199,12 +240,15 @@ _scenario: Scenario | None = None
 
 
 def settle_in(scenario: Scenario) -> None:
-    """Take over the scenario, which travels once. Ctrl-C is the parent's to handle; a parent that vanishes ends its
+    """Take over the scenario, which travels once. What a run prints goes to standard error: standard output is the
+    parent's answer. Ctrl-C is the parent's to handle; a parent that vanishes ends its
     workers.
     """
     global _scenario
     _scenario = scenario
+    sys.stdout = sys.stderr
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 

@@ -52,6 +52,9 @@ def read_event(form: EventForm, path: str, duration_ms: int, kinds: Kinds) -> Ev
 def check_event(event: Event, path: str) -> None:
     if isinstance(event, Restart) and event.times > 1 and event.every_ms == 0:
         raise ContractError(at(path, "every"), f"is missing: {event.times} restarts, one every how long?")
+    if isinstance(event, Restart) and event.times == 1 and event.every_ms:
+        every = duration_text(event.every_ms)
+        raise ContractError(at(path, "times"), f"is missing: one every {every}, and how often? Say 2 or more")
     if isinstance(event, Autoscale) and event.most < event.least:
         raise ContractError(at(path, "most"), f"is {event.most}, below least ({event.least})")
 

@@ -2,8 +2,9 @@
 
 Given      a value from a file or a command line
 Returns    whole milliseconds, records per second, a probability or bytes; ValueError with one line on what to write
-Strict     a bare number is refused where a unit belongs: `at: 90` is as likely to mean seconds as milliseconds. Zero
-           needs no unit, and settings under a Kafka name that ends in `.ms` may stay plain numbers, as in Kafka.
+Strict     a bare number is refused where a unit belongs: `at: 90` is as likely to mean seconds as milliseconds, and
+           `--growth 30` was read as 3,000 %. Zero needs no unit, and settings under a Kafka name that ends in `.ms`
+           may stay plain numbers, as in Kafka.
 Start at   duration_ms, rate_per_second
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from fractions import Fraction
 
 MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -78,24 +80,48 @@ def rate_per_second(value: object) -> float:
 
 
 def share(value: object) -> float:
-    """Read `30%` or 0.3, which options and quoted values give as text; more than the whole is allowed."""
+    """Read a percentage such as `30%`. More than 100% is allowed, and zero needs no sign."""
     found = SHARE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is not None and found[2]:
+        return finite(float(Decimal(found[1]) / 100), value)
+    number = math.nan
     if found is not None:
-        return finite(float(found[1]) / (100 if found[2] else 1), value)
-    if isinstance(value, int | float) and is_number(value) and 0 <= value < math.inf:
-        return as_float(value)
-    raise ValueError(f"{quoted(value)} is not a share: say 30% or 0.3")
+        number = float(found[1])
+    elif isinstance(value, int | float) and is_number(value):
+        number = as_float(value)
+    if number == 0:
+        return 0.0
+    if not 0 < number < math.inf:
+        raise ValueError(f"{quoted(value)} is not a percentage: say 30%")
+    raise ValueError(f"{quoted(value)} has no percent sign: say {percentages_meant(number)}")
+
+
+def percentages_meant(number: float) -> str:
+    """Return what a user can have meant by a bare number: 0.3 may stand for 30% and for 0.3%."""
+    texts = [f"{number:.15g}%"]
+    return " or ".join([f"{number * 100:.15g}%", *texts] if number <= 1 else texts)
 
 
 def probability(value: object) -> float:
-    """Read `0.1%`, or a number between 0 and 1."""
-    try:
+    """Read a percentage of at most 100%, or a fraction such as 0.001."""
+    chance = fraction(value)
+    if chance is None:
         chance = share(value)
-    except ValueError:
-        chance = math.inf
     if not chance <= 1:
-        raise ValueError(f"{quoted(value)} is not between 0 and 1: say 0.1% or 0.001")
+        raise ValueError(f"{quoted(value)} is more than 100%: say 0.1% or 0.001")
     return chance
+
+
+def fraction(value: object) -> float | None:
+    """Return a number between 0 and 1, also as text; None for whatever else."""
+    if isinstance(value, str):
+        found = SHARE.fullmatch(value.strip())
+        number = float(found[1]) if found is not None and not found[2] else math.nan
+    elif isinstance(value, int | float) and is_number(value):
+        number = value
+    else:
+        return None
+    return float(number) if 0 <= number <= 1 else None
 
 
 def size_bytes(value: object) -> float:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from rebalance_lab.assignors.assignor_error import AssignorError
 from rebalance_lab.assignors.interface import RebalanceProtocol, Received
+from rebalance_lab.assignors.user_code import keep_error
 from rebalance_lab.protocol_v1.common.consumer_protocol import (
     PROTOCOL_TYPE,
     Subscription,
@@ -111,6 +112,7 @@ def send_join(turn: MemberTurn) -> Join | None:
     try:
         offered = protocols(turn)
     except Exception as error:  # noqa: BLE001 - a stranger's hook may raise anything
+        keep_error(error)
         turn.throw(None, f"subscription_user_data: {error}")
         return None
     memory.join = join = Join()
@@ -342,6 +344,7 @@ def tell_assignor(turn: MemberTurn, received: Received) -> str | None:
     try:
         hook(received, generation.generation_id)
     except Exception as error:  # noqa: BLE001 - a stranger's hook may raise anything; Kafka treats it like a callback's
+        keep_error(error)
         return f"on_assignment: {error}"
     return None
 

@@ -20,6 +20,7 @@ from rebalance_lab.assignors.classic.sticky.user_data import decode_cooperative,
 from rebalance_lab.assignors.interface import Assignor, RebalanceProtocol
 from rebalance_lab.assignors.model import Group, Member, Topic
 from rebalance_lab.assignors.strategies import run_assignor
+from rebalance_lab.assignors.user_code import keep_error
 from rebalance_lab.protocol_v1.common.consumer_protocol import (
     Assignment,
     Subscription,
@@ -89,6 +90,7 @@ def sent_along(
     try:
         data = user_data(member_id, share)
     except Exception as error:  # a custom hook may raise anything, as its `assign` may
+        keep_error(error)
         raise AssignorError(f"{assignor.name}: assignment_user_data raised {type(error).__name__}: {error}") from error
     if data is not None and not isinstance(data, bytes):
         raise AssignorError(f"{assignor.name}: assignment_user_data returned a {type(data).__name__}, not bytes")

@@ -125,7 +125,7 @@ def text(pattern: str, *examples: str) -> Schema:
 
 
 STRATEGY = rf"({'|'.join(BUILT_IN)})(\+static)?"
-PART = {"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?\s*%?$"}]}
+PERCENTAGE = {"anyOf": [{"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?\s*%$"}, {"const": 0}]}
 ONE_TO_MANY = {"type": "integer", "minimum": 1, "maximum": 10_000_000}
 SIZE = record(
     {
@@ -133,9 +133,9 @@ SIZE = record(
         "per_consumer": text(RATE, "600/s") | {"description": "What one consumer does."},
         "per_partition": text(RATE, "10MB/s") | {"description": "What producers can write to one partition."},
         "record_size": text(r"^[0-9]+(\.[0-9]+)?\s*(B|kB|KB|MB|GB|KiB|MiB|GiB)$", "1kB"),
-        "growth": PART | {"description": "More each year.", "examples": ["30%", 0.3]},
+        "growth": PERCENTAGE | {"description": "More each year; needs a horizon.", "examples": ["30%"]},
         "horizon": text(r"^[0-9]{1,2}(\.[0-9]{1,3})?\s*(y|mo|d)$", "2y"),
-        "headroom": PART | {"description": "On top of the demand.", "examples": ["20%", 0.2]},
+        "headroom": PERCENTAGE | {"description": "On top of the demand.", "examples": ["20%"]},
         "outage": text(r"^[0-9]{1,6}(ms|s|m|h)$", "30m") | {"description": "To catch up after."},
         "partitions": ONE_TO_MANY | {"description": "Those there are."},
         "consumers": ONE_TO_MANY | {"description": "Those there are."},

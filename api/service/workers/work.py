@@ -180,7 +180,7 @@ def watcher(scenario: Scenario, limits: Limits, tell: Tell) -> Callable[[Fact], 
 SIZE_COUNTS = ("partitions", "consumers", "brokers", "replication", "broker_limit", "deploys")
 SIZE_SHARES = ("growth", "headroom")
 SIZE_COUNT = ((int,), "a whole number")
-SIZE_SHARE = ((str, int, float), "a share such as 0.3 or 30%")
+SIZE_SHARE = ((str, int, float), "a percentage such as 30%")
 SIZE_TEXT = ((str,), "text such as 5k/s or 2y")
 
 

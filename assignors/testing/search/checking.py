@@ -36,6 +36,7 @@ from rebalance_lab.assignors.testing.subject.answers import Broken, NotApplicabl
 from rebalance_lab.assignors.testing.subject.rounds import IN_ROUNDS, Churns, DriverFactory, MachineFactory, Rounds
 from rebalance_lab.assignors.testing.subject.subject import Subject
 from rebalance_lab.assignors.testing.subject.targets import Target
+from rebalance_lab.assignors.user_code import observed
 
 EXAMPLES = 2000
 GRACE_S = 2.0
@@ -181,8 +182,9 @@ class Bench:
                 elsewhere = shown_elsewhere(self.target, case) if self.target.loads_elsewhere else None
                 return elsewhere or differs_by_itself(self.target, case)
             return None
-        name, message, group, answer = ended.value
-        return Finding(name, message, case if name == each.name else Case(case_from_json(group).group), group, answer)
+        name, message, group, answer, notes = ended.value
+        about = case if name == each.name else Case(case_from_json(group).group)
+        return Finding(name, message, about, group, answer, notes)
 
     def pin_down(self, each: Property, case: Case, message: str, seed: int, number: int) -> Finding:
         """Return the smallest form of a counterexample, confirmed, or say that it could not be seen again."""
@@ -265,7 +267,7 @@ def smaller_one(case: Case, fails: Callable[[Case], bool]) -> Case | None:
     return None
 
 
-Judgement = tuple[str, str, dict[str, Any], Any]
+Judgement = tuple[str, str, dict[str, Any], Any, str]
 
 
 def alike(message: str, other: str) -> bool:
@@ -276,7 +278,15 @@ def alike(message: str, other: str) -> bool:
 
 
 def judged(subject: Subject, each: Property, case: Case, churns: Churns, send: Send | None = None) -> Judgement | None:
-    """Return the property's word on one case: which class is to blame, why, in which group, and the answer."""
+    """Return the property's word on one case: the class to blame, why, the group, the answer and notes."""
+    with observed() as notes:
+        word = judgement(subject, each, case, churns, send)
+    return None if word is None else (*word, notes.text() if notes.tracebacks else "")
+
+
+def judgement(
+    subject: Subject, each: Property, case: Case, churns: Churns, send: Send | None
+) -> tuple[str, str, dict[str, Any], Any] | None:
     if send is not None:
         send(case.to_json()["group"])
         subject.on_call = lambda group: send(group_to_json(group))

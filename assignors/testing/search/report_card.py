@@ -24,6 +24,8 @@ class Finding:
     case: Case
     group: dict[str, Any]
     answer: Any = None
+    notes: str = ""
+    """What the class raised, in the frames of the user's files, and what it printed."""
 
     def size(self) -> tuple[int, int]:
         """Return the number of members and partitions of the case."""

@@ -24,6 +24,7 @@ from rebalance_lab.assignors.model import Group
 from rebalance_lab.assignors.testing.sampling.group_shapes import Shapes, Waiver
 from rebalance_lab.assignors.testing.subject.answers import Broken, Ground, NotApplicable, Placed, View
 from rebalance_lab.assignors.testing.subprocess_oracle.line_format import materialised
+from rebalance_lab.assignors.user_code import keep_error
 
 CALL_LIMIT_S = 5.0
 """Kafka gives a leader max.poll.interval.ms, five minutes, for groups a hundred times the size of those drawn here."""
@@ -100,6 +101,7 @@ class Subject:
         except BaseException as error:  # mappings and numbers of a custom class may raise anything when looked at
             if not is_theirs(error):
                 raise
+            keep_error(error)
             raise Broken(f"its answer cannot be read: {error_line(error)}", group, answer, blames="valid") from error
 
     def ask_again(self, group: Group, view: View | None = None, like: Placed | None = None) -> Placed:
@@ -123,6 +125,7 @@ class Subject:
             self._started = None
             if not is_theirs(error):
                 raise
+            keep_error(error)
             raise Broken(f"cannot be made: {error_line(error)}", group, blames="valid") from error
 
     def view_of(self, group: Group) -> View:
@@ -157,6 +160,7 @@ class Subject:
                 raise NotApplicable from error
             if isinstance(error, AssignorError):
                 raise Broken(f"gives no answer: {error_text(error)}", group, blames="valid") from error
+            keep_error(error)
             raise Broken(f"raised {error_line(error)}", group, blames=blames) from error
         finally:
             took = time.perf_counter() - started

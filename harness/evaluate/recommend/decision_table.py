@@ -16,6 +16,8 @@ from typing import Any
 from rebalance_lab.assignors.json_contract import ContractError
 
 FORMAT = "rebalance-lab decision table 1"
+PARTS = {"name": str, "provenance": dict, "strategies": list, "parameters": list, "cells": list}
+CELL_PARTS = {"parameters", "features", "winner", "margin", "strategies"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,5 +75,11 @@ def read_table(text: str, path: str) -> DecisionTable:
     except ValueError:
         data = None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ContractError(path, "is no decision table of a sweep")
+        raise ContractError(path, "is no decision table of a sweep, or a damaged one")
+    missing = [key for key, kind in PARTS.items() if not isinstance(data.get(key), kind)]
+    if missing:
+        raise ContractError(path, f"is damaged: it has no {missing[0]}")
+    damaged = [i for i, one in enumerate(data["cells"]) if not (isinstance(one, dict) and one.keys() >= CELL_PARTS)]
+    if damaged:
+        raise ContractError(path, f"is damaged: cells[{damaged[0]}] is no cell of a decision table")
     return DecisionTable(data, tuple(Cell(one) for one in data["cells"]))

@@ -9,4 +9,5 @@ group_facts.py          the group's states, read from the coordinator's own log
 live_lag.py             the lag curve of a live run
 sequence_oracle.py      no record skipped, none committed before it was processed
 live_run.py             live: a scenario, a strategy and a cluster give a trace
+end_signals.py          SIGTERM and SIGHUP end a run and all that it started
 """

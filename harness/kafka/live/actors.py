@@ -17,6 +17,10 @@ from typing import Any
 from rebalance_lab.harness.measure.trace import Fact, offsets_by_topic
 
 STOP_WITHIN_S = 35.0
+STOP_INTERRUPTED_WITHIN_S = 2.0
+"""Where the run itself was interrupted: its results are lost anyway."""
+
+_children: set[Child] = set()
 
 
 class Child:
@@ -36,6 +40,7 @@ class Child:
             limit=1 << 22,
             start_new_session=True,
         )
+        _children.add(self)
         self.say(setup)
         self.reading = asyncio.create_task(self.read(self.process))
 
@@ -45,6 +50,7 @@ class Child:
             if line.endswith(b"\n"):  # a killed process leaves half a line
                 self.on_line(json.loads(line))
         await process.wait()
+        _children.discard(self)
         self.on_end()
 
     @property
@@ -59,16 +65,22 @@ class Child:
         if self.process is not None and self.process.returncode is None:
             self.process.send_signal(number)
 
-    async def end(self) -> None:
+    async def end(self, within_s: float = STOP_WITHIN_S) -> None:
         """End the process in order, then by force."""
         self.signal(signal.SIGCONT)
         self.signal(signal.SIGTERM)
         if self.reading is not None:
             try:
-                await asyncio.wait_for(asyncio.shield(self.reading), STOP_WITHIN_S)
+                await asyncio.wait_for(asyncio.shield(self.reading), within_s)
             except TimeoutError:
                 self.signal(signal.SIGKILL)
                 await self.reading
+
+
+def kill_children() -> None:
+    """Kill every process that a live run of this process has started."""
+    for child in list(_children):
+        child.signal(signal.SIGKILL)
 
 
 class Actor:

@@ -16,7 +16,7 @@ from typing import Any
 
 from rebalance_lab.assignors.model import Topic
 from rebalance_lab.harness.kafka.brokers import Cluster
-from rebalance_lab.harness.kafka.live.actors import Actor, Child
+from rebalance_lab.harness.kafka.live.actors import STOP_INTERRUPTED_WITHIN_S, Actor, Child
 from rebalance_lab.harness.kafka.live.librdkafka_settings import client_settings, is_incremental
 from rebalance_lab.harness.kafka.live.live_lag import Progress
 from rebalance_lab.harness.measure.trace import Fact, Trace, by_topic
@@ -102,6 +102,10 @@ class LiveWorld:
             schedule(self)
             await asyncio.sleep(self.scenario.duration_ms / 1_000)
             self.finish()
+        except asyncio.CancelledError:
+            self.over = True
+            await self.end(STOP_INTERRUPTED_WITHIN_S)
+            raise
         finally:
             self.over = True
             await self.end()
@@ -113,8 +117,14 @@ class LiveWorld:
         unread = [place for place in everything - read if place[0] in subscribed]
         self.trace.tell(self.kernel.now_ms, "end", quiet=False, unread=by_topic(unread))
 
-    async def end(self) -> None:
-        """End the members first: what they have not read by then they have to leave."""
+    async def end(self, within_s: float | None = None) -> None:
+        """End the producer, then the members, who get no more to read. With a limit, all of them at once."""
+        if within_s is not None:
+            for task in self.tasks:
+                task.cancel()
+            children = (self.producer, *(actor.child for actor in self.processes.values()))
+            await asyncio.gather(*(child.end(within_s) for child in children), return_exceptions=True)
+            return
         await self.producer.end()
         await asyncio.gather(*(actor.child.end() for actor in list(self.processes.values())))
         await asyncio.gather(*self.tasks, return_exceptions=True)

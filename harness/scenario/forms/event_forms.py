@@ -44,7 +44,10 @@ class RestartForm(MembersForm):
     """Down and up again; with `times` a crash loop."""
 
     downtime: Duration
-    rules = (needs(given("times", {"type": "integer", "minimum": 2}), given("every", text(SOME_DIGIT))),)
+    rules = (
+        needs(given("times", {"type": "integer", "minimum": 2}), given("every", text(SOME_DIGIT))),
+        needs(given("every", text(SOME_DIGIT)), given("times", {"type": "integer", "minimum": 2})),
+    )
     kill: bool = False
     times: int = Field(1, ge=1, le=1_000_000)
     every: Duration = 0

@@ -107,14 +107,19 @@ def test_a_large_groups_deploy_is_estimated_and_said_to_be(run: Run) -> None:
     assert "once a day with classic/range: partitions stand still for 0.00" in ended.out
 
 
-def test_a_share_is_a_percentage_or_a_number(run: Run) -> None:
-    asked = "size --target 5k/s --per-consumer 600/s --horizon 2y --deploys 0 --json"
-    percent, number = (
-        run(*asked.split(), "--growth", growth, "--headroom", headroom)
-        for growth, headroom in (("30%", "20%"), ("0.3", "0.2"))
-    )
-    assert number.code == 0
-    assert number.out == percent.out
+@pytest.mark.parametrize("option", ["--growth", "--headroom"])
+@pytest.mark.parametrize(("text", "meant"), [("30", "30%"), ("0.3", "30% or 0.3%"), ("1", "100% or 1%")])
+def test_a_percentage_needs_its_sign(run: Run, option: str, text: str, meant: str) -> None:
+    ended = run(*ASKED, "--deploys", "0", "--horizon", "2y", option, text)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == f"rebalance-lab: {option}: '{text}' has no percent sign: say {meant}\n"
+
+
+@pytest.mark.parametrize(("horizon", "said"), [((), "is missing"), (("--horizon", "0d"), "is '0d'")])
+def test_growth_needs_a_horizon(run: Run, horizon: tuple[str, ...], said: str) -> None:
+    ended = run(*ASKED, "--deploys", "0", "--growth", "30%", *horizon)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err == f"rebalance-lab: --horizon: {said}: --growth 30% for how long? Say 2y, 18mo or 90d\n"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +135,7 @@ def test_a_share_is_a_percentage_or_a_number(run: Run) -> None:
             "--target 5k/s --per-consumer 5MB/s",
             "--per-consumer: is in bytes and --target in records: say --record-size",
         ),
-        ("--target 5k/s --per-consumer 5/s --growth lots", "--growth: 'lots' is not a share: say 30% or 0.3"),
+        ("--target 5k/s --per-consumer 5/s --growth lots", "--growth: 'lots' is not a percentage: say 30%"),
         ("--target 5k/s --per-consumer 5/s --horizon soon", "--horizon: 'soon' is not a horizon: say 2y, 18mo or 90d"),
         ("--target 5k/s --per-consumer 5/s --outage 90", "--outage: '90' is not a duration"),
         ("--target 5k/s --per-consumer 5/s --partitions 0", "--partitions: must be between 1 and 10,000,000, got 0"),

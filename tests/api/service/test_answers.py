@@ -59,10 +59,8 @@ def test_size_is_the_command_lines(client: httpx.Client, run: Run) -> None:  # n
     answer = client.post("/v1/size", json=asked)
     options = ("--target", "5k/s", "--per-consumer", "600/s", "--growth", "30%", "--horizon", "2y")
     assert answer.json() == json.loads(run("size", *options, "--json").out)
-    by_share, by_number = (
-        client.post("/v1/size", json={**asked, "growth": growth, "deploys": 0}).json() for growth in ("30%", 0.3)
-    )
-    assert by_share == by_number
+    refused = client.post("/v1/size", json={**asked, "growth": 0.3, "deploys": 0})
+    assert (refused.status_code, "has no percent sign: say 30% or 0.3%" in refused.text) == (422, True)
 
 
 def test_a_recommendation_is_the_command_lines(client: httpx.Client, run: Run) -> None:  # noqa: F811

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -66,6 +67,59 @@ def test_the_kit_finds_that_kafka_pythons_range_loses_static_members() -> None:
     instances = [member.instance_id for member in found.case.group.members.values()]
     assert None in instances
     assert len(set(instances)) > 1
+
+
+RANGE = "org.apache.kafka.clients.consumer.RangeAssignor"
+CONSUMER = "org/apache/kafka/clients/consumer"
+PARTS = {
+    "kafka-clients": [f"{CONSUMER}/RangeAssignor", f"{CONSUMER}/ConsumerPartitionAssignor"],
+    "slf4j-api": ["org/slf4j/LoggerFactory"],
+}
+
+
+def java_target(folder: Path, *jars: str, name: str = RANGE) -> str:
+    """A target whose jars have the classes' names alone: nothing of it is run."""
+    for jar in jars:
+        with ZipFile(folder / f"{jar}.jar", "w") as made:
+            for entry in PARTS[jar]:
+                made.writestr(f"{entry}.class", b"")
+    return f"java:{os.pathsep.join(str(folder / f'{jar}.jar') for jar in jars)}:{name}"
+
+
+@pytest.mark.parametrize(
+    ("jars", "name", "said"),
+    [
+        (["kafka-clients"], RANGE, "add slf4j-api to the class path: its classes are in none of them; Maven has it as"),
+        (["kafka-clients", "slf4j-api"], "com.acme.Mine", "com.acme.Mine is in none of these jars and folders"),
+        (["slf4j-api"], "org.slf4j.LoggerFactory", "add kafka-clients to the class path"),
+    ],
+)
+def test_what_a_java_class_needs_is_asked_for_in_a_line(tmp_path: Path, jars: list[str], name: str, said: str) -> None:
+    """A missing jar is no finding about the class."""
+    pytest.importorskip("jpype", reason="jpype1 is not installed")
+    done = lab_check(java_target(tmp_path, *jars, name=name))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert said in done.stderr
+
+
+def test_without_jpype_a_java_class_is_not_called_broken(tmp_path: Path) -> None:
+    (tmp_path / "jpype.py").write_text("raise ModuleNotFoundError(\"No module named 'jpype'\", name='jpype')\n")
+    done = lab_check(java_target(tmp_path, "kafka-clients", "slf4j-api"), before=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+    assert "jpype is not installed: pip install jpype1" in done.stderr
+
+
+def lab_check(target: str, before: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Check a target; modules in the folder `before` hide installed ones."""
+    return subprocess.run(
+        [sys.executable, "-m", "rebalance_lab", "check", target, "--examples", "20"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join((str(before), str(ROOT)))},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
 
 
 @pytest.mark.skipif(why_not() is not None, reason=str(why_not()))

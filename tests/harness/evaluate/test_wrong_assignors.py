@@ -200,8 +200,10 @@ def test_assignors_that_no_member_could_offer_are_refused_in_a_line(
         ["simulate", migrates, "--strategy", "classic/range"],
     ):
         ended = run(*arguments)
-        assert (ended.code, ended.err.count("\n")) == (2, 1), ended.err
-        assert f"{HERE}:{said}" in ended.err
+        assert ended.code == 2
+        assert f"{HERE}:{said}" in ended.err.splitlines()[0]
+        if "today" not in said:  # raised in a file of the user's, and so followed by a traceback
+            assert ended.err.count("\n") == 1
 
 
 def test_a_brokers_assignor_may_have_the_name_of_one_of_kafkas_own() -> None:

@@ -185,7 +185,7 @@ def test_a_section_with_nothing_in_it_is_as_good_as_none() -> None:
         (scenario(duration="0s"), "duration: must be above 0, got '0s'"),
         (scenario(strategy="classic/best"), 'strategy: unknown strategy "classic/best"; known: classic/range'),
         (scenario(strategy="consumer/uniform,range"), "strategy: only classic members offer several assignors"),
-        (scenario(network={"loss": 2}), "network.loss: 2 is not between 0 and 1: say 0.1% or 0.001"),
+        (scenario(network={"loss": 2}), "network.loss: 2 has no percent sign: say 2%"),
         (
             scenario(callbacks={"assigned_per_partition": "1s"}),
             "callbacks.assigned_per_partition: unknown key; did you",
@@ -427,6 +427,10 @@ def test_a_key_without_end_is_still_a_line(word: str) -> None:
         (
             [{"at": "1m", "restart": {"members": "c-1", "downtime": "1s", "times": 3}}],
             "timeline[0].restart.every: is missing: 3 restarts, one every how long?",
+        ),
+        (
+            [{"at": "1m", "restart": {"members": "c-1", "downtime": "1s", "every": "20s"}}],
+            "timeline[0].restart.times: is missing: one every 20s, and how often? Say 2 or more",
         ),
         ([{"at": "1m", "pause": "c-1"}], "timeline[0].pause.for: is missing"),
         ([{"at": "1m", "slow": {"members": "c-1", "factor": 0}}], "timeline[0].slow.factor: must be above 0, got 0"),

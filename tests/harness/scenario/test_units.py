@@ -18,6 +18,7 @@ from rebalance_lab.harness.scenario.units import (
     rate_per_second,
     rate_text,
     setting_ms,
+    share,
     size_bytes,
     throughput,
 )
@@ -84,9 +85,27 @@ def test_kafkas_settings_are_plain_milliseconds_or_durations() -> None:
 
 def test_a_probability_is_a_percentage_or_a_number() -> None:
     assert probability("0.1%") == probability(0.001) == probability("0.001") == 0.001
-    for value in ("120%", "1.2", "-0.1", "", 10**400):
-        with pytest.raises(ValueError, match="between 0 and 1"):
+    assert (probability("100%"), probability(0), probability("0")) == (1.0, 0.0, 0.0)
+    for value in ("120%", "1.2", "-0.1", "", 30, 10**400):
+        with pytest.raises(ValueError, match=r"100%|percent|too large"):
             probability(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (30, "30 has no percent sign: say 30%"),
+        ("0.3", "'0.3' has no percent sign: say 30% or 0.3%"),
+        (-0.1, "-0.1 is not a percentage"),
+        ("", "'' is not a percentage"),
+        (True, "yes is not a percentage"),
+        (10**400, "too large"),
+        ("1e999%", "too large"),
+    ],
+)
+def test_a_percentage_needs_its_sign(value: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        share(value)
 
 
 def test_sizes_and_throughputs() -> None:

@@ -13,14 +13,21 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable
+from copy import copy
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 from rebalance_lab.assignors.classic.sticky.user_data import encode_sticky
 from rebalance_lab.assignors.json_contract import ContractError
 from rebalance_lab.assignors.model import Group, Member, Topic
 
 PACKAGE = "org.apache.kafka"
+NEEDED = {
+    f"{PACKAGE}.clients.consumer.ConsumerPartitionAssignor": ("kafka-clients", "org.apache.kafka:kafka-clients"),
+    "org.slf4j.LoggerFactory": ("slf4j-api", "org.slf4j:slf4j-api"),
+}
+"""A class of each jar that an assignor cannot do without, and where to get it."""
 
 
 class JavaAssignor:
@@ -35,6 +42,8 @@ class JavaAssignor:
         if not paths or missing:
             what = f"{missing[0]} does not exist" if missing else "expected java:CLASSPATH:CLASS"
             raise ContractError("assignor", f"java:{text}: {what}")
+        check_jpype(text)
+        check_classes(text, self.class_path, self.class_name)
         self.name = self.class_name.rpartition(".")[2]
         self.cooperative = "Cooperative" in self.name
         self._theirs: Any = None
@@ -45,7 +54,10 @@ class JavaAssignor:
         return ("cooperative", "eager") if self.cooperative else ("eager",)
 
     def fresh(self) -> JavaAssignor:
-        return JavaAssignor(self.text)
+        """Return another one of the same class, without looking into the jars again: that takes as long as a call."""
+        made = copy(self)
+        made._theirs = None
+        return made
 
     def assign(self, group: Group) -> dict[str, dict[str, list[int]]]:
         if not group.members:
@@ -62,6 +74,45 @@ class JavaAssignor:
         except jpype.JClass("java.lang.Throwable") as error:
             raise RuntimeError(str(error.toString())) from None
         return {str(entry.getKey()): shares_of(entry.getValue()) for entry in answer.entrySet()}
+
+
+def check_jpype(text: str) -> None:
+    """Refuse to begin without JPype and Java: a missing dependency is no finding about the class."""
+    try:
+        import jpype
+    except ModuleNotFoundError as error:
+        install = "pip install jpype1"
+        raise ContractError("assignor", f"java:{text}: {error.name} is not installed: {install}") from None
+    try:
+        jpype.getDefaultJVMPath()
+    except (jpype.JVMNotFoundException, jpype.JVMNotSupportedException) as error:
+        why = " ".join(str(error).split())
+        install = "install Java 17 or later, and let JAVA_HOME name it"
+        raise ContractError("assignor", f"java:{text}: no Java to run it: {install} ({why})") from None
+
+
+def check_classes(text: str, class_path: list[str], class_name: str) -> None:
+    """Check that the class path has the class and what each assignor needs."""
+    if not has_class(class_path, class_name):
+        raise ContractError("assignor", f"java:{text}: {class_name} is in none of these jars and folders")
+    for name, (jar, artifact) in NEEDED.items():
+        if not has_class(class_path, name):
+            where = f"its classes are in none of them; Maven has it as {artifact}"
+            raise ContractError("assignor", f"java:{text}: add {jar} to the class path: {where}")
+
+
+def has_class(class_path: list[str], name: str) -> bool:
+    """Tell whether a jar or a folder has this class. A nested one is written as `Outer$Inner`, as Java does."""
+    file = f"{name.replace('.', '/')}.class"
+    return any(Path(place, file).is_file() if Path(place).is_dir() else in_jar(place, file) for place in class_path)
+
+
+def in_jar(jar: str, file: str) -> bool:
+    try:
+        with ZipFile(jar) as opened:
+            return file in opened.NameToInfo
+    except (BadZipFile, OSError):
+        return False
 
 
 def start_jvm(class_path: list[str]) -> Any:
