@@ -34,6 +34,8 @@ SETTINGS: dict[str, Any] = {
     "auto_commit_interval_ms": 1_100,
 }
 NEWS_MS = 1_900
+SESSION_MS = 3_000
+"""A second longer than the broker\'s session."""
 """By then every member's heartbeat has told what changed, and has heard what follows from it."""
 PATIENCE_MS = 90_000
 
@@ -146,10 +148,17 @@ class Run(Troubles):
 
     def rest(self) -> None:
         try:
-            self.group.run(NEWS_MS).settle(PATIENCE_MS)
+            self.group.run(NEWS_MS)
+            # A static member that is away keeps its partitions until its session is over.
+            self.group.until(self.group.now_ms + SESSION_MS, lambda: not self.members_away())
+            self.group.settle(PATIENCE_MS)
         except TimeoutError as error:
             states = [(c.name, c.member.state, c.member.owned, c.raised) for c in self.group.live]
             raise InvariantBroken(f"L1: {error}\n{self.group.group and self.group.group.state}\n{states}") from None
+
+    def members_away(self) -> bool:
+        group = self.group.group
+        return group is not None and any(one.current.stepped_out for one in group.members.values())
 
 
 def run_once(ops: list[Op], kind: int) -> tuple[Run, Exception | None]:
