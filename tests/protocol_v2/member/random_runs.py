@@ -34,9 +34,9 @@ SETTINGS: dict[str, Any] = {
     "auto_commit_interval_ms": 1_100,
 }
 NEWS_MS = 1_900
-SESSION_MS = 3_000
-"""A second longer than the broker\'s session."""
 """By then every member's heartbeat has told what changed, and has heard what follows from it."""
+SESSION_MS = 3_000
+"""A second longer than the broker's session."""
 PATIENCE_MS = 90_000
 
 
