@@ -123,6 +123,9 @@ class NoClassicGroups:
     def on_timer(self, key: TimerKey, now_ms: int) -> list[Effect]:
         return []
 
+    def first_expiry_ms(self) -> int | None:
+        return None
+
     def on_append(self, append_id: int, now_ms: int, error: Error = Error.NONE) -> list[Effect]:
         return []
 
