@@ -1,4 +1,4 @@
-"""Committed offsets that expire while nobody is in the group, walked through and leapt over."""
+"""Expire committed offsets of an empty group, with idle leaps and without."""
 
 from __future__ import annotations
 
