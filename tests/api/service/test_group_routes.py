@@ -58,10 +58,10 @@ def test_a_healthy_consumer_is_never_stalled_and_works_once_its_commits_were_see
     client: httpx.Client, cluster: Any
 ) -> None:
     """Commits come every five seconds, which is the default, and an answer takes about one."""
-    topic, group, over = new_topic(cluster), fresh("healthy"), Event()
+    topic, group, over, assigned = new_topic(cluster), fresh("healthy"), Event(), Event()
     settings = {"bootstrap.servers": cluster.bootstrap, "group.id": group, "auto.offset.reset": "earliest"}
     consumer = Consumer({**settings, "log_level": 0})
-    consumer.subscribe([topic])
+    consumer.subscribe([topic], on_assign=lambda consumer, partitions: assigned.set())
 
     def read() -> None:
         while not over.is_set():
@@ -75,8 +75,7 @@ def test_a_healthy_consumer_is_never_stalled_and_works_once_its_commits_were_see
     for thread in threads:
         thread.start()
     try:
-        while len(consumer.assignment()) < 4:
-            time.sleep(0.1)
+        assert assigned.wait(30)
         statuses, began = [], time.monotonic()
         while time.monotonic() - began < 22:
             asked = time.monotonic()
