@@ -19,9 +19,11 @@ Config = Annotated[
 Timeout = Annotated[float, typer.Option("--timeout", metavar="S", help="Seconds for everything.")]
 Apart = Annotated[
     float,
-    typer.Option(
-        "--apart", metavar="S", help="Seconds between two looks: rates and statuses come from them; 0 for one look."
-    ),
+    typer.Option("--apart", metavar="S", help="Seconds between two looks at the offsets; 0 for one look alone."),
+]
+Window = Annotated[
+    float | None,
+    typer.Option("--window", metavar="S", help="Seconds of looks for statuses; 12, or half of --timeout."),
 ]
 
 
@@ -30,14 +32,19 @@ def group_describe(
     group: GroupId,
     bootstrap: Bootstrap,
     config: Config = None,
-    timeout: Timeout = 20.0,
-    apart: Apart = 6.0,
+    timeout: Timeout = 30.0,
+    apart: Apart = 2.0,
+    window: Window = None,
     as_json: AsJson = False,
 ) -> None:
-    """Members, subscriptions, who owns what, lag, and whether each partition is working, behind, stalled or stopped."""
+    """Members, subscriptions, owners, lag, and a status for each partition: working, behind, rewound, stalled or
+    stopped; unknown where the looks tell too little.
+    """
     from rebalance_lab.api.commands.group_command import group_describe_command
 
-    group_describe_command(group, bootstrap, config=config, timeout_s=timeout, apart_s=apart, as_json=as_json)
+    group_describe_command(
+        group, bootstrap, config=config, timeout_s=timeout, apart_s=apart, window_s=window, as_json=as_json
+    )
 
 
 @group_app.command("snapshot")

@@ -102,6 +102,9 @@ class ClassicSide:
             return []
         return self.coordinator.on_timer(key, now_ms)
 
+    def first_expiry_ms(self) -> int | None:
+        return self.coordinator.first_expiry_ms()
+
     def on_append(self, append_id: int, now_ms: int, error: Error = Error.NONE) -> list[Effect]:
         return self.coordinator.on_append(append_id, now_ms, error)
 

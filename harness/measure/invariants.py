@@ -55,6 +55,9 @@ class Checker:
                 self.on_stops(fact)
             case "durable":
                 self.on_committed(fact)
+            case "expired":
+                for tp in flat(fact["partitions"]):
+                    self.ledger(tp).committed = 0
             case "group" if fact["because"] in CONVERSIONS:
                 self.conversions.append(CONVERSIONS[fact["because"]])
             case "removed":

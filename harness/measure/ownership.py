@@ -8,7 +8,7 @@ Start at   timelines, Timelines.owners_at
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -220,10 +220,17 @@ def in_words(fact: Fact) -> str:
             return f"group {fact['state']}, epoch {fact['epoch']}{because}"
         case "coordinator":
             return f"coordinator {fact['is']}"
+        case "expired":
+            return f"offsets expired: {partitions_in_words(fact['partitions'])}"
         case "topic" if fact["t"]:
             return f"{fact['topic']} has {fact['partitions']} partitions"
         case _:
             return ""
+
+
+def partitions_in_words(partitions: Mapping[str, Sequence[int]]) -> str:
+    """Count the partitions of each topic."""
+    return ", ".join(f"{len(all_)} of {topic}" for topic, all_ in partitions.items())
 
 
 PROCESS_WORDS = {

@@ -10,6 +10,7 @@ reads        from now on this process reads these partitions, from these offsets
 stops        it no longer does; the offsets it had reached
 committed    a process hears that its offsets were committed (those of the auto-commit's interval are left out)
 durable      not kept: offsets were made durable
+expired      the coordinator has deleted these committed offsets: the next reader begins at the beginning
 asks         not kept, and only if a caller wants messages: a request comes to the coordinator's broker
 answers      likewise: the broker answers a request
 timer        likewise: a timer of the coordinator goes off

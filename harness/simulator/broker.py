@@ -21,7 +21,7 @@ from rebalance_lab.harness.simulator.surroundings import GROUP
 from rebalance_lab.protocol_v1.common.effects import Append, CancelTimer, Effect, Reply, SetTimer, TimerKey
 from rebalance_lab.protocol_v1.common.member_effects import Offsets, TopicPartition
 from rebalance_lab.protocol_v1.common.messages import OffsetCommitRequest, OffsetFetchRequest, Request, Response
-from rebalance_lab.protocol_v1.coordinator.state.records import OffsetCommit
+from rebalance_lab.protocol_v1.coordinator.state.records import OffsetCommit, OffsetTombstone
 
 
 class Coordinator(Protocol):
@@ -32,6 +32,7 @@ class Coordinator(Protocol):
     def on_append(self, append_id: int, now_ms: int) -> list[Effect]: ...
     def update_topics(self, topics: Mapping[str, Any], now_ms: int) -> list[Effect]: ...
     def load(self, records: Iterable[Any], now_ms: int) -> list[Effect]: ...
+    def first_expiry_ms(self) -> int | None: ...
 
 
 @dataclass(slots=True)
@@ -67,12 +68,14 @@ class Broker:
         epoch: Callable[[Coordinator], int],
         committed: Callable[[str, Offsets, int], None],
         store: Callable[[Coordinator, Sequence[OffsetCommit]], None],
+        expired: Callable[[Sequence[TopicPartition]], None],
         heard_meanwhile: Callable[[TimerKey], bool],
     ) -> None:
         """Take `disturbed`, which is called when the group's state changes: then the group is not at rest. `epoch`
         reads its epoch.
 
         `committed` is told who made which offsets durable, and when; `store` puts offsets where a coordinator has them.
+        `expired` is told which offsets have been deleted.
         `heard_meanwhile` knows of sessions that have gone on without a message.
         """
         self._kernel = kernel
@@ -84,6 +87,7 @@ class Broker:
         self._epoch = epoch
         self._committed = committed
         self._store = store
+        self._expired = expired
         self._heard_meanwhile = heard_meanwhile
         self.log = Log()
         self._unwritten: dict[TopicPartition, tuple[int, int]] = {}
@@ -176,6 +180,22 @@ class Broker:
         for append_id in list(self._appending):
             self._durable(append_id, self._life)
 
+    def next_deletion_ms(self, to_ms: int, check_every_ms: int) -> int | None:
+        """Return when the first check of offsets comes that deletes something, if one does by then and nothing else
+        happens.
+        """
+        due_ms = self.timers.next_due_ms(is_check_of_offsets)
+        if self.coordinator is None or due_ms is None or due_ms > to_ms:
+            return None
+        first_ms = self.coordinator.first_expiry_ms()
+        if first_ms is not None and first_ms <= to_ms and self._unwritten:
+            self._write(list(self._unwritten))
+            first_ms = self.coordinator.first_expiry_ms()
+        if first_ms is None:
+            return None
+        at_ms = due_ms + max(0, -(-(first_ms - due_ms) // check_every_ms)) * check_every_ms
+        return at_ms if at_ms <= to_ms else None
+
     def update_topics(self, topics: Mapping[str, Any]) -> None:
         if self.coordinator is not None:
             self._write(list(self._unwritten))
@@ -242,8 +262,16 @@ class Broker:
             assert self.coordinator is not None
             append, request = self._appending.pop(append_id)
             self.log.append(append.records)
+            gone = [(one.topic, one.partition) for one in append.records if isinstance(one, OffsetTombstone)]
+            if gone:
+                self._expired(gone)
             self._accepted(append, request, self._kernel.now_ms)
             self._obey(self.coordinator.on_append(append_id, self._kernel.now_ms))
+
+
+def is_check_of_offsets(key: TimerKey) -> bool:
+    """Tell whether the timer is the coordinator's check of expired offsets; all other timers are a group's."""
+    return len(key) < 2
 
 
 def asked_for(request: OffsetFetchRequest, known: Iterable[TopicPartition]) -> list[TopicPartition]:

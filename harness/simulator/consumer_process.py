@@ -220,6 +220,7 @@ class Process:
         self.reader.advance(self.now_ms)
         self.reading.go_by_the_machine()
         if self.stopping:
+            self.hand_commits.at_the_end_of_a_batch()
             self.close()
             return
         if self.between_polls:

@@ -176,6 +176,11 @@ class Timers:
         timer = self._timers.get(key)
         return None if timer is None else timer.due_ms
 
+    def next_due_ms(self, counts: Callable[[TimerKey], bool]) -> int | None:
+        """Return when the first of these timers is due."""
+        due_ms = [one.due_ms for key, one in self._timers.items() if one.due_ms is not None and counts(key)]
+        return min(due_ms, default=None)
+
     def runs(self, key: TimerKey) -> bool:
         return self.due_ms(key) is not None
 

@@ -36,8 +36,14 @@ class HandCommits:
             process.world.routine(process.commit_of(done), earlier)
 
     def before_anything_else(self) -> None:
+        self.commit(*self.done_with())
+
+    def at_the_end_of_a_batch(self) -> None:
+        """Commit the whole batch of a process that is busy until now: no record of it is under way."""
+        self.commit(*self.done_with(in_a_batch=False))
+
+    def commit(self, done: dict[TopicPartition, int], earlier: int) -> None:
         process = self.process
-        done, earlier = self.done_with()
         if not done:
             return
         if process.machine.in_poll:
@@ -52,15 +58,18 @@ class HandCommits:
             self.told = dict(offsets)
             self.process.tell(Commit(offsets, sync=False))
 
-    def done_with(self) -> tuple[dict[TopicPartition, int], int]:
-        """Return all but the batch that is worked on now, and how many batches before the last it took."""
+    def done_with(self, *, in_a_batch: bool = True) -> tuple[dict[TopicPartition, int], int]:
+        """Return all but the batch that is worked on now, and how many batches before the last it took. Where the
+        current batch began is an estimate; only a process that has just ended one is not `in_a_batch`.
+        """
         process, reader = self.process, self.process.reader
         if not process.application.commits_after_processing or not reader.streams:
             return {}, 0
         now_ms = process.now_ms
         reader.advance(now_ms)
         batch_ms = process.batch_ms()
-        under_way = reader.speed * ((now_ms - reader.since_ms) % batch_ms) if batch_ms > 1 and reader.running else 0
+        is_working = in_a_batch and batch_ms > 1 and reader.running
+        under_way = reader.speed * ((now_ms - reader.since_ms) % batch_ms) if is_working else 0
         share = -(-under_way // len(reader.streams))
         told, records = {}, 0
         for tp, position in reader.positions.items():

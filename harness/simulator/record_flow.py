@@ -83,6 +83,14 @@ class Records:
         if not stream.readers:
             self._wait(stream, 1)
 
+    def expire(self, stream: Stream) -> None:
+        """Forget how far a partition was read and committed: the next reader begins at the beginning."""
+        if not stream.readers:
+            self._wait(stream, -1)
+        stream.read = stream.committed = 0
+        if not stream.readers:
+            self._wait(stream, 1)
+
     def waiting(self, now_ms: int) -> int:
         """Return the unread records of partitions that no process reads."""
         return self._waiting_origin + self._waiting_rate * now_ms

@@ -14,6 +14,7 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
+from rebalance_lab.harness.simulator.broker import is_check_of_offsets
 from rebalance_lab.harness.simulator.kernel import Shift
 from rebalance_lab.protocol_v1.common.effects import TimerKey
 
@@ -107,6 +108,21 @@ class Rest:
         by_beats_ms = last_beat_ms + world.round_trip_ms() + session[1]
         return max(0, beats_ms - max(0, due_ms - by_beats_ms))
 
+    def before_a_deletion(self, to_ms: int) -> int:
+        """Return the first check of offsets that deletes something, or `to_ms` if that is earlier. Only an empty group
+        or an offset as old as the retention is deleted.
+        """
+        world = self.world
+        if to_ms < world.retention_ms and any(process.routine.at_rest for process in world.processes.values()):
+            return to_ms
+        found = world.broker.next_deletion_ms(to_ms, world.check_offsets_every_ms)
+        return to_ms if found is None else found
+
+    def check_shift_ms(self, key: TimerKey, to_ms: int) -> int:
+        """Return by how many whole intervals the check of offsets moves: it keeps to the world's time."""
+        due_ms, every_ms = self.world.broker.timers.due_ms(key), self.world.check_offsets_every_ms
+        return 0 if due_ms is None else max(0, -(-(to_ms - due_ms) // every_ms)) * every_ms
+
     def leap(self) -> int:
         """Leap to the next event that is not routine, and return when to check again. That is after the event, or,
         where the event is so near that walking is cheaper than a leap, once it has happened.
@@ -118,10 +134,10 @@ class Rest:
 
         def stays(key: TimerKey) -> bool:
             """Keep the broker's timers in place, except for sessions that members keep up."""
-            return len(key) > 1 and not ("session" in key[0] and key[-1] in members)
+            return not is_check_of_offsets(key) and not ("session" in key[0] and key[-1] in members)
 
         next_ms = world.kernel.next_ms(timers, stays)
-        to_ms = world.until_ms if next_ms is None else min(next_ms, world.until_ms)
+        to_ms = self.before_a_deletion(world.until_ms if next_ms is None else min(next_ms, world.until_ms))
         exchanges = self.exchanges_a_day() if world.scenario.network.loss else 0
         if exchanges:
             world.wire.look_ahead()
@@ -136,8 +152,8 @@ class Rest:
             process.routine.plan_leap(now_ms, to_ms, earlier_ms)
 
         def shift_session(key: TimerKey) -> int | None:
-            if len(key) < 2:
-                return to_ms - now_ms  # the retention of offsets, which lasts longer than runs do
+            if is_check_of_offsets(key):
+                return self.check_shift_ms(key, to_ms)
             process = members.get(key[-1]) if "session" in key[0] else None
             return None if process is None else self.session_shift_ms(key, process)
 

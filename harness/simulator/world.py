@@ -35,6 +35,7 @@ from rebalance_lab.harness.timeline.subscription_wishes import SubscriptionWishe
 from rebalance_lab.protocol_v1.common.effects import TimerKey
 from rebalance_lab.protocol_v1.common.member_effects import TopicPartition
 from rebalance_lab.protocol_v1.common.messages import Request
+from rebalance_lab.protocol_v1.coordinator import config as v1_config
 from rebalance_lab.protocol_v1.coordinator.state.records import OffsetCommit
 from rebalance_lab.protocol_v1.member.member import POLL
 from rebalance_lab.protocol_v1.member.member import Member as ClassicMember
@@ -98,6 +99,11 @@ class World:
         self.trace = Trace(watch, messages=messages)
         self.records = Records()
         self.rest = Rest(self, leaps)
+        broker = v1_config.CoordinatorConfig.from_properties(
+            {name: value for name, value in scenario.broker.items() if name in v1_config.PROPERTIES}
+        )
+        self.retention_ms = broker.offsets_retention_minutes * 60_000
+        self.check_offsets_every_ms = broker.offsets_retention_check_interval_ms
         self.wire = Wire(self)
         self.callbacks: Callbacks = scenario.callbacks
         self.poison: Mapping[TopicPartition, Sequence[Poison]] = {
@@ -123,6 +129,7 @@ class World:
             epoch=build.epoch,
             committed=self.committed,
             store=build.store,
+            expired=self.expired,
             heard_meanwhile=self.heard_meanwhile,
         )
         self.assignment_cpu_s = 0.0
@@ -306,6 +313,16 @@ class World:
         if self.trace.is_watched:
             partitions, committed = offsets_by_topic(offsets)
             self.trace.whisper(at_ms, "durable", member=name, partitions=partitions, offsets=committed)
+
+    def expired(self, partitions: Sequence[TopicPartition]) -> None:
+        """Note offsets that the coordinator has deleted. Those of a deleted topic went with the topic."""
+        gone = [tp for tp in partitions if tp in self.records.streams and self.records.streams[tp].committed]
+        if not gone:
+            return
+        self.sample_bend()
+        for tp in gone:
+            self.records.expire(self.records.streams[tp])
+        self.trace.tell(self.kernel.now_ms, "expired", partitions=by_topic(gone))
 
     def heard_meanwhile(self, key: TimerKey) -> bool:
         """Tell whether a session that seems to be over goes on, because of a commit without an event of its own."""

@@ -40,7 +40,7 @@ from rebalance_lab.protocol_v1.coordinator.state.records import (
     apply_offset,
     forget_pending,
 )
-from rebalance_lab.protocol_v1.coordinator.state.shard import Turn
+from rebalance_lab.protocol_v1.coordinator.state.shard import Shard, Turn
 from rebalance_lab.protocol_v1.coordinator.state.states import Event, State
 
 UNKNOWN_GROUP_IS_AN_ERROR_SINCE = 6
@@ -272,12 +272,29 @@ def delete(turn: Turn, group: ClassicGroup) -> None:
 
 
 def has_expired(turn: Turn, group: ClassicGroup, committed: OffsetCommit) -> bool:
+    expires_ms = expiry_ms(turn.shard, group, committed)
+    return expires_ms is not None and turn.now_ms >= expires_ms
+
+
+def expiry_ms(shard: Shard, group: ClassicGroup, committed: OffsetCommit) -> int | None:
+    """Return when the offset expires if the group stays as it is; None for never."""
     base = age_counts_from(group, committed)
     if base is None or group.subscribes_to(committed.topic):
-        return False
+        return None
     if committed.expire_timestamp is not None:
-        return turn.now_ms >= committed.expire_timestamp
-    return turn.now_ms - base >= turn.config.offsets_retention_minutes * 60_000
+        return committed.expire_timestamp
+    return base + shard.config.offsets_retention_minutes * 60_000
+
+
+def first_expiry_ms(shard: Shard) -> int | None:
+    """Return from when on a check deletes something if the groups stay as they are; None for never."""
+    found = []
+    for group in shard.groups.values():
+        offsets, pending = shard.image.offsets.get(group.group_id, {}), shard.image.pending_in(group.group_id)
+        if group.state is State.EMPTY and not offsets and not pending:
+            return 0
+        found += [expiry_ms(shard, group, one) for key, one in offsets.items() if key not in pending]
+    return min((at_ms for at_ms in found if at_ms is not None), default=None)
 
 
 def age_counts_from(group: ClassicGroup, committed: OffsetCommit) -> int | None:

@@ -41,6 +41,7 @@ from rebalance_lab.protocol_v1.coordinator.admin import (
     EXPIRY_KEY,
     delete_groups,
     describe_groups,
+    first_expiry_ms,
     list_groups,
     offset_delete,
     on_expiry_timer,
@@ -135,6 +136,10 @@ class Coordinator:
             case _:
                 on_expiry_timer(turn)
         return turn.effects
+
+    def first_expiry_ms(self) -> int | None:
+        """Return from when on a check of offsets deletes something if nothing else happens; None for never."""
+        return first_expiry_ms(self.shard)
 
     def on_append(self, append_id: int, now_ms: int, error: Error = Error.NONE) -> list[Effect]:
         turn = Turn(self.shard, now_ms)

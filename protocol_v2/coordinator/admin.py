@@ -33,7 +33,7 @@ from rebalance_lab.protocol_v2.coordinator.config import GROUP_SETTINGS, refusal
 from rebalance_lab.protocol_v2.coordinator.offsets import check_partition
 from rebalance_lab.protocol_v2.coordinator.state.group import ConsumerGroup
 from rebalance_lab.protocol_v2.coordinator.state.records import ending
-from rebalance_lab.protocol_v2.coordinator.state.shard import Rewrite, Turn
+from rebalance_lab.protocol_v2.coordinator.state.shard import Rewrite, Shard, Turn
 from rebalance_lab.protocol_v2.coordinator.state.states import Event, GroupState
 from rebalance_lab.protocol_v2.coordinator.state.values import ConsumerMember
 
@@ -181,20 +181,33 @@ def on_expiry_timer(turn: Turn) -> None:
     turn.set_timer(EXPIRY_KEY, turn.config.offsets_retention_check_interval_ms)
     if turn.shard.pending:
         return  # a commit may be under way: what a group holds is known next time
-    retention_ms = turn.config.offsets_retention_minutes * 60_000
     for group in list(turn.shard.groups.values()):
         stored = turn.shard.offsets.of(group.group_id)
-        old = [
-            key
-            for key, committed in stored.items()
-            if key[0] not in group.names
-            and key[0] not in group.regex_topics
-            and turn.now_ms >= (committed.expire_timestamp or committed.commit_timestamp + retention_ms)
-        ]
+        old = [key for key, at_ms in expiries_ms(turn.shard, group).items() if turn.now_ms >= at_ms]
         if group.state is GroupState.EMPTY and len(old) == len(stored):
             delete_group(turn, group, {})
         elif old:
             forget_offsets(turn, group, old)
+
+
+def expiries_ms(shard: Shard, group: ConsumerGroup) -> dict[tuple[str, int], int]:
+    """Return when offsets expire if the group stays as it is. Offsets of subscribed topics do not."""
+    retention_ms = shard.config.offsets_retention_minutes * 60_000
+    return {
+        key: committed.expire_timestamp or committed.commit_timestamp + retention_ms
+        for key, committed in shard.offsets.of(group.group_id).items()
+        if key[0] not in group.names and key[0] not in group.regex_topics
+    }
+
+
+def first_expiry_ms(shard: Shard) -> int | None:
+    """Return from when on a check deletes something if the groups stay as they are; None for never."""
+    found: list[int] = []
+    for group in shard.groups.values():
+        if group.state is GroupState.EMPTY and not shard.offsets.of(group.group_id):
+            return 0
+        found += expiries_ms(shard, group).values()
+    return min(found, default=None)
 
 
 def forget_offsets(turn: Turn, group: ConsumerGroup, keys: list[tuple[str, int]]) -> None:

@@ -37,6 +37,7 @@ from rebalance_lab.protocol_v2.coordinator.admin import (
     EXPIRY_KEY,
     consumer_group_describe,
     delete_groups,
+    first_expiry_ms,
     incremental_alter_configs,
     list_groups,
     offset_delete,
@@ -206,6 +207,11 @@ class Coordinator:
             case _:
                 turn.from_classic(self.shard.classic.on_timer(key, now_ms))
         return turn.effects
+
+    def first_expiry_ms(self) -> int | None:
+        """Return from when on a check of offsets deletes something if nothing else happens; None for never."""
+        both = first_expiry_ms(self.shard), self.shard.classic.first_expiry_ms()
+        return min((at_ms for at_ms in both if at_ms is not None), default=None)
 
     def on_append(self, append_id: int, now_ms: int, error: Error = Error.NONE) -> list[Effect]:
         turn = Turn(self.shard, now_ms)

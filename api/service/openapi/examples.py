@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from rebalance_lab.harness.kafka.groups.offset_window import BLIND_SPOTS
+
 KEPT = Path(__file__).with_name("examples.json")
 
 GROUP = {
@@ -39,6 +41,7 @@ LIVE = {
     "subscriptions": "as members say",
     "members": [],
     "partitions": [],
+    "window": {"looks": 6, "seconds": 17.2, "commits_apart_s": 5.0, "cannot_be_known": list(BLIND_SPOTS)},
     "snapshot": GROUP,
 }
 JOB_ID = "Zm9yZ290dGVuLi4u"

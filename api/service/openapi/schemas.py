@@ -274,7 +274,7 @@ RUN = {
 }
 LIVE_GROUP = {
     "type": "object",
-    "required": ["group", "protocol", "state", "assignor", "members", "partitions", "snapshot"],
+    "required": ["group", "protocol", "state", "assignor", "members", "partitions", "window", "snapshot"],
     "properties": {
         "group": STRING,
         "protocol": {"enum": ["classic", "consumer"]},
@@ -282,6 +282,7 @@ LIVE_GROUP = {
         "assignor": STRING,
         "members": listed(ANY_OBJECT),
         "partitions": listed(ANY_OBJECT),
+        "window": ANY_OBJECT | {"description": "The looks that statuses come from, and what they cannot tell."},
         "snapshot": ANY_OBJECT,
     },
 }

@@ -8,15 +8,18 @@ from math import ceil
 from rebalance_lab.assignors.strategies import Strategy
 from rebalance_lab.harness.evaluate.comparison import Comparison
 from rebalance_lab.harness.evaluate.recommend.client_settings import settings_of, static_members
+from rebalance_lab.harness.evaluate.recommend.idle_members import idle_members
 from rebalance_lab.harness.evaluate.recommend.migration_steps import COOPERATIVE
 from rebalance_lab.harness.evaluate.recommend.properties_to_paste import CLASSIC_ONLY
 from rebalance_lab.harness.scenario.application import Application
 from rebalance_lab.harness.scenario.model import DeleteTopic, RollingRestart, Scenario, Slow
 from rebalance_lab.harness.scenario.strategy_lists import parse_strategies
-from rebalance_lab.harness.scenario.to_group import largest_group
+from rebalance_lab.harness.scenario.to_group import group_of, largest_group
 from rebalance_lab.harness.scenario.units import duration_text
+from rebalance_lab.protocol_v2.coordinator import config as v2_config
 
 CONSUMER_SESSION_MS = 45_000
+HEARTBEATS_IN_A_SESSION = 3
 
 
 def cautions(comparison: Comparison, strategy: str) -> Iterator[str]:
@@ -30,6 +33,8 @@ def cautions(comparison: Comparison, strategy: str) -> Iterator[str]:
         yield "Eager: every rebalance takes all partitions from all members, also where nothing moves."
         yield from deletion_cautions(scenario)
     yield from batch_cautions(chosen, scenario)
+    yield from heartbeat_cautions(chosen, scenario)
+    yield from idle_cautions(scenario)
     for one in comparison.ranking:
         if one.strategy == strategy and one.failed_processes:
             yield f"Processes ended with an exception {one.failed_processes} times in these runs: see what raised."
@@ -77,6 +82,47 @@ def batch_cautions(strategy: Strategy, scenario: Scenario) -> Iterator[str]:
             f"({duration_text(beat_ms)}, heartbeat.interval.ms) after it has, and is removed; two such members can "
             f"throw each other out for ever. {remedy(records, longest_ms, session - beat_ms)}"
         )
+
+
+def heartbeat_cautions(strategy: Strategy, scenario: Scenario) -> Iterator[str]:
+    """Warn of heartbeats that are further apart than a third of the session, for the member with the fewest in it."""
+    if strategy.protocol == "consumer":
+        known = {name: value for name, value in scenario.broker.items() if name in v2_config.PROPERTIES}
+        config = v2_config.CoordinatorConfig.from_properties(known)
+        session_ms, beat_ms = config.group_consumer_session_timeout_ms, config.group_consumer_heartbeat_interval_ms
+        prefix = "group.consumer."
+    else:
+        applications = [Application.from_settings(settings_of(member, scenario)) for member in scenario.members]
+        worst = max(applications, key=lambda one: one.heartbeat_interval_ms / one.session_timeout_ms)
+        session_ms, beat_ms, prefix = worst.session_timeout_ms, worst.heartbeat_interval_ms, ""
+    if beat_ms * HEARTBEATS_IN_A_SESSION > session_ms:
+        yield (
+            f"{prefix}heartbeat.interval.ms is {beat_ms:,} ms, and {prefix}session.timeout.ms is {session_ms:,} ms. "
+            f"A member whose {lost_heartbeats(session_ms, beat_ms)} late or lost is removed from the group. The rule "
+            f"is a third of the session: at most {session_ms // HEARTBEATS_IN_A_SESSION:,} ms."
+        )
+
+
+def lost_heartbeats(session_ms: int, beat_ms: int) -> str:
+    """Name the fewest heartbeats whose loss ends a session."""
+    fewest = max(1, ceil(session_ms / beat_ms) - 1)
+    return "heartbeat is" if fewest == 1 else f"{fewest} heartbeats are"
+
+
+def idle_cautions(scenario: Scenario) -> Iterator[str]:
+    """Warn of members without a partition, at the start of the scenario or when its group is largest."""
+    for group, when in ((group_of(scenario), "at the start"), (largest_group(scenario), "when the group is largest")):
+        idle, members = idle_members(group), len(group.members)
+        if idle:
+            read = {topic for member in group.members.values() for topic in member.topics if topic in group.topics}
+            partitions = sum(group.topics[topic].partitions for topic in read)
+            yield (
+                f"The group has {members:,} member{'s' * (members != 1)} and {partitions:,} "
+                f"partition{'s' * (partitions != 1)} {when}: {idle:,} member{'s are' if idle != 1 else ' is'} idle, "
+                "whatever the strategy. Idle members take part in each rebalance and read nothing until another "
+                "member leaves."
+            )
+            return
 
 
 def remedy(records: int, takes_ms: float, allowed_ms: int) -> str:

@@ -7,12 +7,14 @@
 live_group.py            GroupDescription and its parts, GroupError
 group_reader.py          describe: confluent-kafka's AdminClient within one deadline
 member_subscriptions.py  what each member subscribes to, which the AdminClient does not tell
-lag_status.py            working, behind, stalled or stopped, from two samples
+lag_status.py            working, behind, rewound, stalled, stopped or unknown, from a window of looks
+offset_window.py         the looks, and what they cannot tell
+unread_records.py        lags behind which there is no record
 snapshot.py              the JSON contract's group
 """
 
-from rebalance_lab.harness.kafka.groups.group_reader import describe
+from rebalance_lab.harness.kafka.groups.group_reader import describe, look_at_offsets
 from rebalance_lab.harness.kafka.groups.live_group import GroupDescription, GroupError
 from rebalance_lab.harness.kafka.groups.snapshot import snapshot
 
-__all__ = ["GroupDescription", "GroupError", "describe", "snapshot"]
+__all__ = ["GroupDescription", "GroupError", "describe", "look_at_offsets", "snapshot"]

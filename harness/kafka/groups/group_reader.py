@@ -25,6 +25,8 @@ from rebalance_lab.harness.kafka.groups.member_subscriptions import (
     classic_subscriptions,
     consumer_subscriptions,
 )
+from rebalance_lab.harness.kafka.groups.offset_window import OffsetWindow, Sample
+from rebalance_lab.harness.kafka.groups.unread_records import find_read_out
 
 TopicPartition: TypeAlias = tuple[str, int]
 
@@ -51,6 +53,7 @@ UNAUTHORIZED = (
 )
 MOVING = ("NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS", "NOT_LEADER_FOR_PARTITION")
 RETRY_S = 0.2
+PEEK_S = 2.0
 URL_SAFE = str.maketrans("+/", "-_")
 """librdkafka writes a topic id in another base64 than Kafka does."""
 
@@ -61,10 +64,14 @@ def describe(
     *,
     timeout_s: float = 10.0,
     apart_s: float = 1.0,
+    window_s: float = 0.0,
     settings: Mapping[str, str] | None = None,
+    earlier: Callable[[], OffsetWindow] = OffsetWindow,
+    progress: Callable[[int], None] | None = None,
 ) -> GroupDescription:
-    """Describe a group. `apart_s` lies between the two samples of offsets; with 0 one is taken, and no rates are
-    known.
+    """Describe a group. `apart_s` lies between two looks at its offsets, and the looks last for `window_s`, but there
+    are two at least. With `apart_s` 0 there is one look, and no rates are known. `earlier` returns looks that were
+    made before. `progress` is told how many looks are done.
     """
     reader = Reader(bootstrap, group, timeout_s, settings or {})
     found = reader.group()
@@ -75,13 +82,25 @@ def describe(
     names = sorted({topic for one in members for topic in one.topics} | {topic for topic, _ in committed})
     topics = reader.topics(names)
     places = [(name, number) for name, topic in topics.items() for number in range(topic.partitions)]
-    began = time.monotonic()
-    before = reader.offsets(places, committed)
-    now, elapsed_s = before, 0.0
-    if apart_s > 0:
-        reader.pause(apart_s)
-        now = reader.offsets(places, reader.committed())
-        elapsed_s = time.monotonic() - began
+    samples = [reader.sample(places, committed)]
+    for number in range(1, looks_in(window_s, apart_s)):
+        if progress is not None:
+            progress(number)
+        reader.pause(samples[0].at_s + number * apart_s - time.monotonic())
+        samples.append(reader.sample(places, reader.committed()))
+    before_these = (one for one in earlier().samples if one.at_s < samples[0].at_s)
+    window = OffsetWindow((*before_these, *samples))
+    before, now, elapsed_s = samples[0].offsets, samples[-1].offsets, samples[-1].at_s - samples[0].at_s
+    read_out, commits_apart_s = reader.read_out(window), window.commits_apart_s
+
+    def judged(place: TopicPartition) -> str:
+        is_owned = place in owners
+        return (
+            "working"
+            if place in read_out
+            else lag_status(window.looks(place), owned=is_owned, commits_apart_s=commits_apart_s)
+        )
+
     return GroupDescription(
         group=group,
         protocol="consumer" if found.type.name == "CONSUMER" else "classic",
@@ -91,12 +110,36 @@ def describe(
         members=members,
         topics=topics,
         partitions=[
-            live_partition(place, owners.get(place), before[place], now[place], elapsed_s)
+            LivePartition(
+                topic=place[0],
+                partition=place[1],
+                owner=owners.get(place),
+                committed=now[place].committed,
+                begin=now[place].begin,
+                end=now[place].end,
+                status=judged(place),
+                rate=max(0, now[place].end - before[place].end) / elapsed_s if elapsed_s else None,
+                only_markers=place in read_out,
+            )
             for place in places
             if place in before and place in now
         ],
         inferred=subscriptions is None and bool(members),
+        window=window,
     )
+
+
+def look_at_offsets(
+    bootstrap: str, group: str, places: Sequence[TopicPartition], *, timeout_s: float, settings: Mapping[str, str]
+) -> Sample:
+    """Look once at the offsets of a group in these partitions, and at nothing else of it."""
+    reader = Reader(bootstrap, group, timeout_s, settings)
+    return reader.sample(places, reader.committed())
+
+
+def looks_in(window_s: float, apart_s: float) -> int:
+    """Return how many looks a window takes."""
+    return max(2, 1 + round(window_s / apart_s)) if apart_s > 0 else 1
 
 
 class Reader:
@@ -106,6 +149,7 @@ class Reader:
         from confluent_kafka.admin import AdminClient
 
         self.bootstrap, self.group_id, self.timeout_s, self.is_plain = bootstrap, group, timeout_s, not settings
+        self.settings = settings
         self.deadline = time.monotonic() + timeout_s
         try:
             self.admin: Any = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, **settings})
@@ -117,7 +161,7 @@ class Reader:
         return max(0.1, self.deadline - time.monotonic())
 
     def pause(self, seconds: float) -> None:
-        time.sleep(min(seconds, self.left_s))
+        time.sleep(max(0.0, min(seconds, self.left_s)))
 
     def ask(self, what: str, question: Callable[[], Any]) -> Any:
         from confluent_kafka import KafkaException
@@ -181,6 +225,19 @@ class Reader:
         found = self.ask("its topics", lambda: self.futures("describe_topics", TopicCollection(asked)))
         return {name: live_topic(found[name]) for name in asked}
 
+    def sample(self, places: Sequence[TopicPartition], committed: Mapping[TopicPartition, int]) -> Sample:
+        return Sample(time.monotonic(), self.offsets(places, committed))
+
+    def read_out(self, window: OffsetWindow) -> set[TopicPartition]:
+        """Return the partitions whose lag is no record's, of those that were not written in the window."""
+        positions = {}
+        for place, now in window.samples[-1].offsets.items():
+            looks = window.looks(place)
+            is_quiet = all(look.offsets.end == now.end for look in looks)
+            if is_quiet and now.lag and now.committed is not None:
+                positions[place] = now.committed
+        return find_read_out(self.bootstrap, positions, min(PEEK_S, self.left_s), self.settings)
+
     def offsets(
         self, places: Sequence[TopicPartition], committed: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, Offsets]:
@@ -226,21 +283,6 @@ def live_topic(found: Any) -> LiveTopic:
         topic_id=str(found.topic_id).translate(URL_SAFE),
         partitions=len(found.partitions),
         racks=racks if all(racks) and racks else None,
-    )
-
-
-def live_partition(
-    place: TopicPartition, owner: str | None, before: Offsets, now: Offsets, elapsed_s: float
-) -> LivePartition:
-    return LivePartition(
-        topic=place[0],
-        partition=place[1],
-        owner=owner,
-        committed=now.committed,
-        begin=now.begin,
-        end=now.end,
-        status=lag_status(before, now, owned=owner is not None),
-        rate=max(0, now.end - before.end) / elapsed_s if elapsed_s else None,
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from rebalance_lab.harness.kafka.groups.offset_window import OffsetWindow
 
 
 class GroupError(Exception):
@@ -38,9 +40,11 @@ class LivePartition:
     begin: int
     end: int
     status: str
-    """working, behind, stalled or stopped (lag_status.py)."""
+    """working, behind, rewound, stalled, stopped or unknown (lag_status.py)."""
     rate: float | None = None
     """Records a second written between two samples; None with one."""
+    only_markers: bool = False
+    """Whether no record stands behind the lag, but what ends a transaction (unread_records.py)."""
 
     @property
     def lag(self) -> int:
@@ -69,6 +73,8 @@ class GroupDescription:
     partitions: Sequence[LivePartition]
     inferred: bool
     """Whether subscriptions are guessed from what members own."""
+    window: OffsetWindow = field(default_factory=OffsetWindow)
+    """The looks that statuses come from."""
 
     @property
     def lag(self) -> int:
@@ -105,7 +111,9 @@ class GroupDescription:
                     "lag": one.lag,
                     "rate": one.rate,
                     "status": one.status,
+                    "only_markers": one.only_markers,
                 }
                 for one in self.partitions
             ],
+            "window": self.window.to_json(),
         }

@@ -6,13 +6,16 @@ from typing import Any
 
 import pytest
 
+from rebalance_lab.assignors.model import Group, Member, Topic
 from rebalance_lab.harness.evaluate.recommend.cautions import fetch_session_caution
+from rebalance_lab.harness.evaluate.recommend.idle_members import idle_members
 from rebalance_lab.harness.evaluate.recommend.properties_to_paste import Properties, properties
 from rebalance_lab.harness.scenario.model import Scenario
 from rebalance_lab.harness.scenario.reader import parse_scenario
 from tests.harness.evaluate.test_recommend import COOPERATIVE, EAGER, UNIFORM, advise
 from tests.harness.small_scenarios import RESTART
 
+BEAT = "heartbeat.interval.ms"
 SESSION, POLL, COMMIT = "session.timeout.ms", "max.poll.interval.ms", "auto.commit.interval.ms"
 
 
@@ -128,3 +131,79 @@ def test_fetch_session_slots_are_to_suffice_for_partitions_yet_to_come(event: di
     life = {"members": members, "timeline": [{"at": "1m", **event}]}
     said = fetch_session_caution(parse_scenario({**RESTART, **life}), 1, EAGER)
     assert "needs 1,200" in str(said)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "client", "broker", "said"),
+    [
+        (
+            EAGER,
+            {SESSION: "10s", BEAT: "9900ms"},
+            {},
+            "heartbeat.interval.ms is 9,900 ms, and session.timeout.ms is 10,000 ms",
+        ),
+        (EAGER, {SESSION: "10s", BEAT: "9900ms"}, {}, "whose heartbeat is late or lost"),
+        (EAGER, {SESSION: "10s", BEAT: "4s"}, {}, "whose 2 heartbeats are late or lost"),
+        (EAGER, {SESSION: "10s", BEAT: "3400ms"}, {}, "at most 3,333 ms."),
+        (EAGER, {SESSION: "10s", BEAT: "3333ms"}, {}, None),
+        (EAGER, {}, {}, None),
+        (UNIFORM, {SESSION: "10s", BEAT: "9900ms"}, {}, None),
+        (
+            UNIFORM,
+            {},
+            {"group.consumer.heartbeat.interval.ms": 16_000, "group.consumer.max.heartbeat.interval.ms": 16_000},
+            "group.consumer.heartbeat.interval.ms is 16,000 ms, and group.consumer.session.timeout.ms is 45,000 ms",
+        ),
+    ],
+)
+def test_heartbeats_above_a_third_of_the_session_are_warned_of(
+    strategy: str, client: dict[str, str], broker: dict[str, int], said: str | None
+) -> None:
+    scenario = parse_scenario({**RESTART, "client": client, "broker": broker})
+    found = [text for text in advise(scenario, {strategy: [1.0] * 6}).cautions if "a third of the session" in text]
+    assert len(found) == (said is not None)
+    assert said is None or said in found[0]
+
+
+def test_the_member_with_the_fewest_heartbeats_in_its_session_is_warned_of() -> None:
+    some = {"consumer": {"count": 3, "topics": "orders"}, "audit": {"topics": "orders", "client": {BEAT: "20s"}}}
+    said = " ".join(advise(parse_scenario({**RESTART, "members": some}), {EAGER: [1.0] * 6}).cautions)
+    assert "heartbeat.interval.ms is 20,000 ms" in said
+
+
+@pytest.mark.parametrize(
+    ("partitions", "timeline", "said"),
+    [
+        (2, [], "The group has 3 members and 2 partitions at the start: 1 member is idle, whatever the strategy."),
+        (1, [], "The group has 3 members and 1 partition at the start: 2 members are idle, whatever the strategy."),
+        (3, [], None),
+        (
+            3,
+            [{"at": "40s", "scale": {"members": "consumer", "to": 5}}],
+            "5 members and 3 partitions when the group is largest",
+        ),
+    ],
+)
+def test_members_without_a_partition_are_warned_of(partitions: int, timeline: list[Any], said: str | None) -> None:
+    topics = {"orders": {"partitions": partitions, "rate": "60/s"}}
+    scenario = parse_scenario({**RESTART, "topics": topics, "timeline": timeline})
+    found = [text for text in advise(scenario, {EAGER: [1.0] * 6}).cautions if "idle" in text]
+    assert len(found) == (said is not None)
+    assert said is None or said in found[0]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "subscriptions", "idle"),
+    [
+        ({"a": 1, "b": 5}, ["a", "a", "b"], 1),  # two members share a topic of one partition
+        ({"a": 1, "b": 1, "c": 1}, ["ab", "ac", "a"], 0),  # the first two have to leave `a` to the third
+        ({"a": 2, "b": 1}, ["ab", "ab", "a", "b"], 1),
+        ({"a": 2}, ["a", "", "z"], 2),
+        ({"a": 900}, ["a"] * 800, 0),
+    ],
+)
+def test_idle_members_are_counted_by_what_they_subscribe_to(
+    partitions: dict[str, int], subscriptions: list[str], idle: int
+) -> None:
+    members = {f"m-{number}": Member(tuple(topics)) for number, topics in enumerate(subscriptions)}
+    assert idle_members(Group(topics={name: Topic(n) for name, n in partitions.items()}, members=members)) == idle

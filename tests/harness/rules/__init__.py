@@ -31,7 +31,7 @@ from tests.harness.rules.health import Health
 
 OF_THE_GROUP = frozenset(("asks", "answers", "timer", "group", "coordinator", "topic", "process", "lag", "end"))
 OF_CALLBACKS = frozenset(("process", "callback", "reads", "stops"))
-OF_COMMITS = OF_CALLBACKS | {"asks", "answers", "durable", "topic", "group", "coordinator", "event"}
+OF_COMMITS = OF_CALLBACKS | {"asks", "answers", "durable", "expired", "topic", "group", "coordinator", "event"}
 
 
 class ProtocolChecker:

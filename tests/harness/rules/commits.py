@@ -79,6 +79,11 @@ class Commits:
                 self.deleted.add(fact["topic"])
             case "group" if fact["state"] == "Dead" and fact["because"] != Event.DOWNGRADED.value:
                 self.kept.clear()
+            case "expired":
+                for topic, indexes in fact["partitions"].items():
+                    for index in indexes:
+                        self.kept.pop((topic, index), None)
+                        self.committed.pop((topic, index), None)
             case "coordinator":
                 self.under_way.clear()
             case "event" if fact["what"] == Resubscribe.KIND:

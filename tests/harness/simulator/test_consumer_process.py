@@ -102,6 +102,24 @@ def test_who_commits_after_each_batch_reads_little_twice_in_a_rolling_restart(st
     assert found.read_twice <= 40  # a record or two of each partition in each rebalance
 
 
+@pytest.mark.parametrize("interval", ["15s", "20s"])
+def test_a_consumer_that_is_stopped_inside_a_slow_batch_commits_the_whole_batch(interval: str) -> None:
+    """Batches of ten seconds are events of their own. The process ends its batch, commits it, and closes."""
+    slow = scenario(
+        topics={"orders": {"partitions": 2, "rate": "60/s"}},
+        members={"c": {"count": 2, "topics": "orders", "record": "100ms"}},
+        client={
+            "max.poll.records": 100,
+            "max.poll.interval.ms": interval,
+            "enable.auto.commit": False,
+            "session.timeout.ms": "6s",
+        },
+        timeline=[{"at": "24s", "stop": "c-1"}],
+        duration="60s",
+    )
+    assert [cost(slow, "classic/range", seed).read_twice for seed in range(6)] == [0] * 6
+
+
 @pytest.mark.parametrize("leaps", [True, False])
 @pytest.mark.parametrize(
     ("rate", "record", "commits"),

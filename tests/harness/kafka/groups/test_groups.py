@@ -6,12 +6,14 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -88,6 +90,66 @@ def group(request: pytest.FixtureRequest, bootstrap: str) -> Iterator[tuple[Grou
         found.close()
 
 
+def new_topic(bootstrap: str) -> str:
+    """A topic of one partition."""
+    name = f"looked-at-{time.time_ns()}"
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(name, 1)])[name].result(30)
+    return name
+
+
+def produce(bootstrap: str, topic: str, count: int) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for _ in range(count):
+        producer.produce(topic, b"x")
+    producer.flush(30)
+
+
+def set_offset(bootstrap: str, group: str, topic: str, offset: int) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    wanted = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, offset)])
+    admin.alter_consumer_group_offsets([wanted])[group].result(30)
+
+
+@contextmanager
+def in_background(turn: Callable[[], Any]) -> Iterator[None]:
+    over = Event()
+
+    def work() -> None:
+        while not over.is_set():
+            turn()
+
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(10)
+
+
+@contextmanager
+def writing(bootstrap: str, topic: str) -> Iterator[None]:
+    """Fifty records a second."""
+    producer = Producer({"bootstrap.servers": bootstrap})
+
+    def turn() -> None:
+        producer.produce(topic, b"x", partition=0)
+        producer.poll(0)
+        time.sleep(0.02)
+
+    with in_background(turn):
+        yield
+    producer.flush(10)
+
+
+@contextmanager
+def reading(consumer: Any) -> Iterator[None]:
+    with in_background(lambda: consumer.poll(0.05)):
+        yield
+    consumer.close()
+
+
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [str(Path(sys.executable).with_name("rebalance-lab")), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -138,9 +200,12 @@ def test_a_group_without_members_is_stopped(bootstrap: str) -> None:
     finally:
         made.close()
     time.sleep(0.5)
-    found = describe(bootstrap, made.name, timeout_s=20, apart_s=0)
+    produce(bootstrap, "orders", 6)
+    found = describe(bootstrap, made.name, timeout_s=30, apart_s=1.0, window_s=6.0)
     assert [member.instance_id for member in found.members] == ["classic-b"]  # a static member stays when it closes
-    assert {one.status for one in found.partitions if one.owner is None} <= {"stopped"}
+    assert {one.status for one in found.partitions if one.owner is None and one.lag} <= {"stopped"}
+    assert {one.status for one in found.partitions if one.owner is not None and one.lag} <= {"stalled"}
+    assert any(one.lag for one in found.partitions)
 
 
 def test_a_member_that_does_not_commit_is_stalled(bootstrap: str) -> None:
@@ -150,17 +215,73 @@ def test_a_member_that_does_not_commit_is_stalled(bootstrap: str) -> None:
         consumer.subscribe(["orders"])
         while not consumer.assignment():
             consumer.poll(0.2)
-        found = describe(bootstrap, settings["group.id"], timeout_s=20, apart_s=0.3)
+        glance = describe(bootstrap, settings["group.id"], timeout_s=20, apart_s=0.3)
+        told: list[int] = []
+        found = describe(bootstrap, settings["group.id"], timeout_s=20, apart_s=1.5, window_s=6.0, progress=told.append)
     finally:
         consumer.close()
+    assert {one.status for one in glance.partitions} == {"unknown"}  # it may yet commit
     assert {one.status for one in found.partitions} == {"stalled"}
-    assert found.lag == 60
+    assert (len(found.window.samples), told) == (5, [1, 2, 3, 4])
+    assert found.lag >= 60
+
+
+def test_a_consumer_without_membership_that_reads_and_commits_works(bootstrap: str) -> None:
+    """assign() joins no group: no partition has an owner, and the commits say that it runs."""
+    topic, group = new_topic(bootstrap), f"assigned-{time.time_ns()}"
+    consumer: Any = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": group, "auto.commit.interval.ms": 500, "log_level": 0}
+    )
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    with writing(bootstrap, topic), reading(consumer):
+        time.sleep(2.0)
+        found = describe(bootstrap, group, timeout_s=30, apart_s=1.0, window_s=8.0)
+    [partition] = found.partitions
+    assert (partition.owner, partition.status) == (None, "working")
+
+
+def test_offsets_that_are_reset_are_rewound(bootstrap: str) -> None:
+    """The group is reset between two looks, as `kafka-consumer-groups --reset-offsets` does it."""
+    topic, group = new_topic(bootstrap), f"rewound-{time.time_ns()}"
+    produce(bootstrap, topic, 50)
+    set_offset(bootstrap, group, topic, 40)
+
+    def reset(look: int) -> None:
+        if look == 2:
+            set_offset(bootstrap, group, topic, 10)
+
+    found = describe(bootstrap, group, timeout_s=30, apart_s=0.5, window_s=2.5, progress=reset)
+    [partition] = found.partitions
+    assert (partition.status, partition.lag) == ("rewound", 40)
+
+
+def test_a_marker_at_the_end_of_a_transaction_is_no_record_that_waits(bootstrap: str) -> None:
+    """The offset stays before the marker: a lag of 1, behind which there is no record. One record more is one."""
+    topic, group = new_topic(bootstrap), f"transactional-{time.time_ns()}"
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": group})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for _ in range(5):
+        producer.produce(topic, b"x", partition=0)
+    producer.commit_transaction(30)
+    set_offset(bootstrap, group, topic, 5)
+    found = describe(bootstrap, group, timeout_s=30, apart_s=1.0, window_s=6.0)
+    [partition] = found.partitions
+    assert (partition.lag, partition.status, partition.only_markers) == (1, "working", True)
+    set_offset(bootstrap, group, topic, 4)
+    found = describe(bootstrap, group, timeout_s=30, apart_s=1.0, window_s=6.0)
+    [partition] = found.partitions
+    assert (partition.lag, partition.status, partition.only_markers) == (2, "stopped", False)
 
 
 def test_the_commands_print_the_group(group: tuple[Group, GroupDescription], bootstrap: str) -> None:
     made, _ = group
-    shown = run("group", "describe", made.name, "--bootstrap", bootstrap, "--apart", "0.2")
+    shown = run("group", "describe", made.name, "--bootstrap", bootstrap, "--apart", "0.5", "--window", "2")
     assert shown.returncode == 0, shown.stderr
+    assert "statuses are judged by 5 looks in 2.0 s" in shown.stdout
+    described = run("group", "describe", made.name, "--bootstrap", bootstrap, "--apart", "0", "--json")
+    assert json.loads(described.stdout)["window"]["looks"] == 1
+    assert len(json.loads(described.stdout)["window"]["cannot_be_known"]) == 3
     assert "Stable" in shown.stdout
     assert "2 members" in shown.stdout
     told = run("group", "snapshot", made.name, "--bootstrap", bootstrap, "--apart", "0", "--load", "lag")
@@ -212,6 +333,11 @@ def test_authorization_is_refused(bootstrap: str) -> None:
     [
         (("--timeout", "0"), "--timeout: must be over 0 and at most 600 seconds, got 0"),
         (("--apart", "30"), "--apart: must be 0 or more and less than --timeout, got 30"),
+        (("--window", "40"), "--window: must be 0 or more and less than --timeout, got 40"),
+        (
+            ("--window", "12", "--apart", "0.01"),
+            "--window: takes 1,201 looks that are 0.01 s apart, and at most 600 are made",
+        ),
         (("--config", "/nowhere.properties"), "/nowhere.properties: No such file or directory"),
     ],
 )

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from rebalance_lab.harness.evaluate.simulation import simulate
 from rebalance_lab.harness.kafka.brokers import Cluster
 from rebalance_lab.harness.kafka.live.live_run import LiveRun, live
+from rebalance_lab.harness.measure.costs import costs
 from rebalance_lab.harness.measure.trace import lines, read_lines
 from rebalance_lab.harness.scenario.reader import parse_scenario
 
@@ -54,6 +56,28 @@ def test_the_trace_tells_it_in_the_simulators_words(crashed: LiveRun) -> None:
     epochs = [fact["epoch"] for fact in facts if fact["fact"] == "group" and fact["state"] == "Stable"]
     assert epochs == sorted(epochs)
     assert len(epochs) >= 2
+
+
+def test_a_consumer_that_is_stopped_inside_a_slow_batch_commits_the_whole_batch(node: Cluster) -> None:
+    """The simulation says the same, and no record is processed twice."""
+    slow = {
+        **CRASH,
+        "name": "stopped in a batch",
+        "duration": "24s",
+        "topics": {"slow": {"partitions": 2, "rate": "120/s"}},
+        "members": {"c": {"count": 2, "topics": "slow", "record": "40ms"}},
+        "client": {
+            "max.poll.records": 100,
+            "max.poll.interval.ms": "8s",
+            "enable.auto.commit": False,
+            "session.timeout.ms": "6s",
+        },
+        "broker": {},
+        "timeline": [{"at": "10s", "stop": "c-1"}],
+    }
+    scenario = parse_scenario(slow)
+    assert [costs(simulate(scenario, "classic/range", seed).facts).read_twice for seed in range(6)] == [0] * 6
+    assert live(scenario, "classic/range", node).costs.read_twice == 0
 
 
 def run(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
