@@ -98,7 +98,7 @@ def test_an_estimate_of_an_uneven_group_does_not_make_all_as_busy_as_the_fullest
 def test_one_lucky_run_does_not_decide(strategy: str) -> None:
     """Runs with other seeds differ twofold; the answer is near to the mean of many."""
     scenario = deploy_cost.rolling_deploy(20, 20, 20 * 240.0, 500.0, 10_000)
-    rows = [deploy_cost.sample(scenario, strategy, seed).costs or {} for seed in range(11, 22)]
+    rows = [deploy_cost.sample_of(scenario, strategy, seed).costs or {} for seed in range(11, 22)]
     runs = [row["unowned_s"] for row in rows]
     group = SizedGroup(partitions=20, consumers=20, demand=20 * 240.0, per_consumer=500.0)
     assert deploy_cost.deploy_cost(strategy, group, 10_000).unowned_s == pytest.approx(fmean(runs), rel=0.35)

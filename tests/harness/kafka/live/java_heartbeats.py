@@ -40,12 +40,12 @@ def late_ms(protocol: str, heartbeats: int, interval_ms: int, *, works: bool) ->
     with serving({TOPIC: PARTITIONS}, {"group.consumer.heartbeat.interval.ms": interval_ms}) as server:
         answer = server.coordinator.handle
 
-        async def watched(request: Any) -> Any:
+        async def watched(request: Any, size: int) -> Any:
             if isinstance(request, (HeartbeatRequest, ConsumerGroupHeartbeatRequest)):
                 at_ms.append(time.monotonic() * 1_000)
                 if len(at_ms) > BEGIN + heartbeats:
                     enough.set()
-            return await answer(request)
+            return await answer(request, size)
 
         server.coordinator.handle = watched  # type: ignore[method-assign]
         work = (RECORDS, RECORD_MS) if works else (RECORDS, 0)
