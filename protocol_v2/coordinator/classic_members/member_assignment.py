@@ -27,7 +27,9 @@ def partitions_by_topic(
         if image.exists(topic_id):
             by_id.setdefault(topic_id, []).append(partition)
     ids = list(by_id)
-    if order is None:
+    if len(ids) < 2:
+        walk = ids
+    elif order is None:
         walk = [ids[i] for i in put_order([hash_of(image, topic_id) for topic_id in ids])]
     else:
         walk = sorted(ids, key=lambda topic_id: order.index(topic_name(topic_id)))

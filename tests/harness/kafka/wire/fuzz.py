@@ -15,6 +15,7 @@ import argparse
 import signal
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +47,19 @@ def show(figures: dict[str, dict[str, Any]]) -> str:
     )
 
 
+def again(arguments: argparse.Namespace) -> str:
+    return f"--frames {arguments.frames} --seed {arguments.seed} --sockets {arguments.sockets}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Send hostile frames to the served coordinator and to our clients.")
     parser.add_argument("--frames", type=int, default=20_000, help="of each direction, in process")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, help="from the clock without it")
     parser.add_argument("--sockets", type=int, default=SOCKETS, help="frames of each direction over sockets")
     parser.add_argument("--replay", type=Path, help="a file of frames that a failure left")
     arguments = parser.parse_args()
+    if arguments.seed is None:
+        arguments.seed = int(time.time())
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: the child is stopped too
     folder = Path(tempfile.mkdtemp(prefix="wire-fuzz-"))
     print(f"seed {arguments.seed}, files in {folder}", flush=True)
@@ -63,7 +70,7 @@ def main() -> None:
             return
         print(show(fuzz(arguments.frames, arguments.seed, arguments.sockets, folder)))
     except Ended as failure:
-        sys.exit(f"{failure}\nor: python -m tests.harness.kafka.wire.fuzz {' '.join(sys.argv[1:])}")
+        sys.exit(f"{failure}\nor: python -m tests.harness.kafka.wire.fuzz {again(arguments)}")
     except KeyboardInterrupt:
         sys.exit("stopped")
     print("no process ended, and every honest request was answered in time")
